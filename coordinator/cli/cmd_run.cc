@@ -103,7 +103,7 @@ absl::StatusOr<std::optional<CheckedModel>> CheckModel(const CampaignPlan& plan,
 
 absl::Status DryRun(const v1::Campaign& campaign, const RunOptions& given,
                     const std::string& run_dir, const StopSignals* signals, Console* console) {
-  const RunPaths paths(std::filesystem::absolute(run_dir).string());
+  const RunPaths paths(run_dir);
   ASSIGN_OR_RETURN(const CampaignPlan plan,
                    BuildPlan(campaign, "dry-run", CheckpointDir(campaign, paths, "dry-run")));
   ASSIGN_OR_RETURN(const std::optional<CheckedModel> model, CheckModel(plan, given, signals));
@@ -174,7 +174,7 @@ int RunCampaignFile(const RunOptions& options) {
     return status.ok() ? kExitOk : console.Fail(status);
   }
   // Everything that can be wrong with the input is found before anything is made.
-  const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  const RunPaths paths(root);
   const std::string id = NewCampaignId(campaign->name());
   absl::StatusOr<CampaignPlan> plan = BuildPlan(*campaign, id, CheckpointDir(*campaign, paths, id));
   if (!plan.ok()) return console.Fail(plan.status());

@@ -83,7 +83,7 @@ absl::StatusOr<std::string> MakeFork(const RunPaths& source, const ForkOptions& 
 
 absl::StatusOr<std::string> ForkRun(const RunPaths& source, const ForkOptions& options,
                                     const std::string& root) {
-  const std::string whole = fs::absolute(root).lexically_normal().string();
+  const std::string whole = RunPaths(root).root();
   std::error_code error;
   if (fs::exists(whole, error)) {
     return absl::AlreadyExistsError(

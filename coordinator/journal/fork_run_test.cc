@@ -93,6 +93,17 @@ TEST_F(ForkRunTest, TakesTheNewestCheckpointOrThatOfTheWarmup) {
   EXPECT_EQ(fork.journal->Restore(fork.plan)->step(), 1);
 }
 
+// As shells complete the names of directories.
+TEST_F(ForkRunTest, NamesMayEndInASlash) {
+  const auto origin = ForkRun(RunPaths(run_.root() + "/"), {.step = 2}, fork_.root() + "/");
+  ASSERT_TRUE(origin.ok()) << origin.status();
+  const OpenedRun fork = Open(fork_);
+  const std::string newest = fork.journal->Restore(fork.plan)->checkpoints().back().path;
+  EXPECT_EQ(newest, fork_.checkpoints() + "/step-2");
+  EXPECT_EQ(*ReadFile(newest + "/resume/state"), run_.checkpoints() + "/step-2");
+  EXPECT_TRUE(fs::exists(fork.plan.ReferencePath()));
+}
+
 TEST_F(ForkRunTest, IsThereWholeOrNotAtAll) {
   const auto refused = [&](const ForkOptions& options) {
     const absl::Status status = ForkRun(run_, options, fork_.root()).status();

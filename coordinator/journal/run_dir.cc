@@ -85,6 +85,13 @@ absl::Status WriteOwner(int fd, const RunPaths& paths) {
 
 }  // namespace
 
+RunPaths::RunPaths(const std::string& root) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::absolute(root, error).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  root_ = path.string();
+}
+
 namespace {
 
 // Whether nothing but what comes before a run's journal is there: its maker was killed at once. A
@@ -115,7 +122,7 @@ bool HoldsARunWithoutProgress(const RunPaths& paths) {
 }  // namespace
 
 absl::StatusOr<RunDir> RunDir::Create(const std::string& root) {
-  const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  const RunPaths paths(root);
   const absl::Status taken = absl::AlreadyExistsError(
       absl::StrCat(root, " is already there; go on with it by: whet resume ", root,
                    "  or start another by: whet run … --run-dir OTHER"));
@@ -187,7 +194,7 @@ absl::StatusOr<RunDir> RunDir::Open(const std::string& root, std::chrono::second
 }
 
 absl::StatusOr<RunPaths> RunDir::Find(const std::string& root) {
-  const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  const RunPaths paths(root);
   std::error_code error;
   const bool campaign = std::filesystem::exists(paths.campaign(), error);
   if (!campaign && std::filesystem::exists(paths.lock(), error)) {

@@ -27,10 +27,12 @@
 
 namespace whetstone {
 
-// RunPaths are the paths within a run directory. It touches nothing.
+// RunPaths are the paths within a run directory, all absolute. It touches nothing.
 class RunPaths {
  public:
-  explicit RunPaths(std::string root) : root_(std::move(root)) {}
+  // `root` may be relative to the current directory, and end in a slash or '.'.
+  explicit RunPaths(const std::string& root);
+  // Ends in no slash: what is in the run begins with this and one.
   const std::string& root() const { return root_; }
   std::string campaign() const { return root_ + "/campaign.yaml"; }
   std::string inputs() const { return root_ + "/inputs"; }
