@@ -92,6 +92,11 @@ RunPaths::RunPaths(const std::string& root) {
   root_ = path.string();
 }
 
+std::string RunPaths::PutCampaignBack() const {
+  return absl::StrCat("sqlite3 -readonly '", journal(),
+                      "' \"SELECT value FROM meta WHERE key = 'campaign'\" > '", campaign(), "'");
+}
+
 namespace {
 
 // Whether nothing but what comes before a run's journal is there: its maker was killed at once. A
@@ -197,6 +202,14 @@ absl::StatusOr<RunPaths> RunDir::Find(const std::string& root) {
   const RunPaths paths(root);
   std::error_code error;
   const bool campaign = std::filesystem::exists(paths.campaign(), error);
+  if (!campaign && std::filesystem::exists(paths.journal(), error)) {
+    const absl::StatusOr<std::unique_ptr<Journal>> journal =
+        Journal::Open(paths.journal(), /*read_only=*/true);
+    if (journal.ok() && !(*journal)->Fact("campaign").empty()) {
+      return absl::NotFoundError(absl::StrCat(
+          root, " has lost its campaign.yaml; put it back by: ", paths.PutCampaignBack()));
+    }
+  }
   if (!campaign && std::filesystem::exists(paths.lock(), error)) {
     return absl::NotFoundError(absl::StrCat(
         root,

@@ -50,6 +50,9 @@ class RunPaths {
   std::string endpoint_usage() const { return logs() + "/endpoint_usage.jsonl"; }
   std::string workers() const { return root_ + "/workers.yaml"; }
   std::string lock() const { return root_ + "/lock"; }
+  // Returns the command that makes campaign.yaml what it was when the run began, of what the
+  // journal has of it.
+  std::string PutCampaignBack() const;
 
  private:
   std::string root_;
@@ -68,7 +71,8 @@ class RunDir {
   // Locks an existing one. A predecessor that was killed a moment ago may still be dying, and its
   // services with it: waits up to `patience` for them (they are recognised by the log files they
   // hold open); `waiting` is called once if there is something to wait for. NOT_FOUND: no run
-  // there. FAILED_PRECONDITION: a living process owns it (its pid is named).
+  // there, or it lost its campaign.yaml. FAILED_PRECONDITION: a living process owns it (its pid is
+  // named).
   static absl::StatusOr<RunDir> Open(const std::string& root, std::chrono::seconds patience,
                                      const std::function<void(const std::string&)>& waiting);
   // Checks that a run is there and takes no lock: the read-only use of status, report and best.
