@@ -114,6 +114,10 @@ TEST_F(ForkRunTest, IsThereWholeOrNotAtAll) {
   EXPECT_EQ(refused({.step = 7}),
             "mine-01234567 saved no such checkpoint; there are: step 2, step 1, warm-up 1");
   EXPECT_THAT(refused({.step = 1, .sets = {"seed=3"}}), HasSubstr("'seed'"));
+  for (int parts = 0; parts < 5; ++parts) {
+    const auto stopped = [left = parts]() mutable { return left-- == 0; };
+    EXPECT_THAT(refused({.stopped = stopped}), HasSubstr("stopped")) << parts;
+  }
   fs::remove_all(run_.checkpoints() + "/step-1");
   EXPECT_THAT(
       refused({.step = 1}),

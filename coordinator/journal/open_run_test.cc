@@ -47,7 +47,7 @@ TEST(OpenRunTest, JournalAndCampaignBelongTogether) {
   EXPECT_EQ(run->plan.campaign_id, "mine-01234567");
   // Now the journal knows better.
   EXPECT_THAT(std::string(opened("yours", /*read_only=*/false).status().message()),
-              HasSubstr("was edited: name mine -> yours;"));
+              HasSubstr(R"(was edited: name "mine" -> "yours";)"));
   const auto seen = opened("yours", /*read_only=*/true);
   ASSERT_TRUE(seen.ok()) << seen.status();
   EXPECT_EQ(seen->plan.campaign.name(), "mine");
