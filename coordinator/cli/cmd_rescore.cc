@@ -5,8 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/config/campaign_parser.h"
-#include "coordinator/journal/campaign_setup.h"
+#include "coordinator/config/setting_changes.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/report/rescore.h"
 #include "coordinator/terminal/console.h"
@@ -30,7 +29,7 @@ absl::StatusOr<Rescored> RescoreRun(const RescoreOptions& options) {
   }
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
   ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(paths, /*read_only=*/true));
-  ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadCampaign(paths.campaign(), options.sets));
+  ASSIGN_OR_RETURN(const v1::Campaign campaign, WithSettings(run.plan.campaign, options.sets));
   CampaignPlan rescored = run.plan;
   *rescored.campaign.mutable_reward() = campaign.reward();
   return Rescore(run.plan, rescored, *run.journal);

@@ -1,4 +1,5 @@
 // The commands are whet run, whet resume and whet fork.
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -6,12 +7,14 @@
 #include <optional>
 #include <span>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/model_rules.h"
+#include "coordinator/config/setting_changes.h"
 #include "coordinator/journal/campaign_setup.h"
 #include "coordinator/journal/change_settings.h"
 #include "coordinator/journal/create_run.h"
@@ -103,7 +106,7 @@ absl::StatusOr<std::optional<CheckedModel>> CheckModel(const CampaignPlan& plan,
 
 absl::Status DryRun(const v1::Campaign& campaign, const RunOptions& given,
                     const std::string& run_dir, const StopSignals* signals, Console* console) {
-  const RunPaths paths(std::filesystem::absolute(run_dir).string());
+  const RunPaths paths(run_dir);
   ASSIGN_OR_RETURN(const CampaignPlan plan,
                    BuildPlan(campaign, "dry-run", CheckpointDir(campaign, paths, "dry-run")));
   ASSIGN_OR_RETURN(const std::optional<CheckedModel> model, CheckModel(plan, given, signals));
@@ -174,7 +177,7 @@ int RunCampaignFile(const RunOptions& options) {
     return status.ok() ? kExitOk : console.Fail(status);
   }
   // Everything that can be wrong with the input is found before anything is made.
-  const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  const RunPaths paths(root);
   const std::string id = NewCampaignId(campaign->name());
   absl::StatusOr<CampaignPlan> plan = BuildPlan(*campaign, id, CheckpointDir(*campaign, paths, id));
   if (!plan.ok()) return console.Fail(plan.status());
@@ -204,6 +207,15 @@ std::function<absl::Status(const CampaignPlan& changed)> CheckOfChanges(
     if (plan.campaign.has_cluster() || !plan.campaign.policy().endpoint().empty()) {
       return absl::OkStatus();
     }
+    // Of what may change, the model limits only this. It may not be there any more: the run's
+    // checkpoints are whole.
+    const v1::Campaign& before = plan.former.back().campaign;
+    const std::vector<SettingChange> changes = SettingChanges(before, plan.campaign);
+    const bool generates_more = before.train().steps() == 0 && plan.campaign.train().steps() > 0;
+    const bool generates_otherwise = std::any_of(
+        changes.begin(), changes.end(),
+        [](const SettingChange& change) { return absl::StartsWith(change.key, "generate."); });
+    if (!generates_more && !generates_otherwise) return absl::OkStatus();
     const auto where = [&](const std::string& key) {
       return WhereInCampaign(paths.campaign(), sets, key);
     };
@@ -232,13 +244,17 @@ int Resume(const std::string& root, const std::vector<std::string>& sets, bool s
 }
 
 int Fork(const std::string& source, std::optional<int64_t> step, const RunOptions& options) {
+  const StopSignals* const signals = Signals();
   Console console(options.json);
   const absl::StatusOr<RunPaths> paths = RunDir::Find(source);
   if (!paths.ok()) return console.Fail(paths.status());
   const std::string root =
       options.run_dir.empty() ? absl::StrCat(paths->root(), "-fork") : options.run_dir;
   const absl::StatusOr<std::string> origin =
-      ForkRun(*paths, {step, options.sets, CheckOfChanges(*paths, options.sets, Signals())}, root);
+      ForkRun(*paths,
+              {step, options.sets, CheckOfChanges(*paths, options.sets, signals),
+               [signals] { return signals->stopped(); }},
+              root);
   if (!origin.ok()) return console.Fail(origin.status());
   console.Line(absl::StrCat("run directory ", root, ", ", *origin));
   return Resume(root, {}, options.steal, options.json);

@@ -111,22 +111,6 @@ constexpr SettingRule kRules[] = {
     {"patience", kFromStart},
 };
 
-absl::Status CheckMayChange(const SettingChange& change, bool deterministic) {
-  const SettingRule* const rule = RuleOf(change.key);
-  CHECK(rule != nullptr && "every key has a rule");
-  absl::string_view why_not = rule->why_not;
-  if (change.before.empty() || change.after.empty()) {
-    why_not = "a campaign that has begun gains and loses no section";
-  } else if (rule->counts == kRoughly && deterministic) {
-    why_not = "a deterministic run's last bits follow from it";
-  } else if (rule->counts != kNever) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", change.key, "' of a campaign that has begun can't be changed (",
-                   SettingChangesText({change}), "): ", why_not));
-}
-
 }  // namespace
 
 std::vector<SettingChange> SettingChanges(const v1::Campaign& before, const v1::Campaign& after) {
@@ -155,6 +139,22 @@ const SettingRule* RuleOf(absl::string_view key) {
     if (key == rule.key || absl::StartsWith(key, absl::StrCat(rule.key, "."))) return &rule;
   }
   return nullptr;
+}
+
+absl::Status CheckMayChange(const SettingChange& change, bool deterministic) {
+  const SettingRule* const rule = RuleOf(change.key);
+  CHECK(rule != nullptr && "every key has a rule");
+  absl::string_view why_not = rule->why_not;
+  if (change.before.empty() || change.after.empty()) {
+    why_not = "a campaign that has begun gains and loses no section";
+  } else if (rule->counts == kRoughly && deterministic) {
+    why_not = "a deterministic run's last bits follow from it";
+  } else if (rule->counts != kNever) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", change.key, "' of a campaign that has begun can't be changed (",
+                   SettingChangesText({change}), "): ", why_not));
 }
 
 absl::StatusOr<v1::Campaign> WithSettings(const v1::Campaign& campaign,

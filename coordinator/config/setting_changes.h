@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "whetstone/v1/campaign.pb.h"
@@ -45,6 +46,10 @@ struct SettingRule {
 
 // Returns the rule of a key; null: there is none, which is a programmer's omission.
 const SettingRule* RuleOf(absl::string_view key);
+
+// INVALID_ARGUMENT: a campaign that has begun can not have this change, which alone need not keep
+// the rules between keys; says why.
+absl::Status CheckMayChange(const SettingChange& change, bool deterministic);
 
 // Returns the campaign with these --set applied, whether they may be or not. INVALID_ARGUMENT: they
 // can not be read, or a rule between keys is broken.

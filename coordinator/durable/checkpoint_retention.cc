@@ -1,11 +1,18 @@
 #include "coordinator/durable/checkpoint_retention.h"
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 
-#include "absl/strings/match.h"
-
 namespace whetstone {
+namespace {
+
+// Both may be spelled with more slashes than they need.
+bool LiesIn(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  return (path.parent_path() / "").lexically_normal() == (folder / "").lexically_normal();
+}
+
+}  // namespace
 
 std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan,
                                              const DurableState& durable) {
@@ -23,7 +30,7 @@ std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan,
   std::vector<std::string> obsolete;
   for (size_t i = 0; i + keep < saved.size(); ++i) {
     // A copy of a run leaves the original's alone.
-    if (!absl::StartsWith(saved[i].path, plan.checkpoint_dir + "/")) continue;
+    if (!LiesIn(saved[i].path, plan.checkpoint_dir)) continue;
     // The reference of a KL penalty is read again after a restart.
     if (i != best && saved[i].path != plan.ReferencePath()) obsolete.push_back(saved[i].path);
   }

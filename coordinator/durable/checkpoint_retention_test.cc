@@ -48,6 +48,11 @@ TEST(CheckpointRetentionTest, KeepsTheNewestCheckpointsAndTheBest) {
   EXPECT_EQ(ObsoleteCheckpoints(plan, durable),
             (std::vector<std::string>{"/ckpt/step-2", "/ckpt/step-4"}))
       << "warm-up's is the reference of the KL penalty";
+  plan.warmup_checkpoint = "/ckpt/warmup";
+  plan.checkpoint_dir += "//";
+  EXPECT_EQ(ObsoleteCheckpoints(plan, durable).size(), 2u) << "it is the same folder";
+  plan.checkpoint_dir = "/ckpt/mine";
+  EXPECT_TRUE(ObsoleteCheckpoints(plan, durable).empty()) << "another campaign's";
 }
 
 TEST(CheckpointRetentionTest, TheBestMayBeThatOfTheEvaluations) {

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "common/file.h"
 #include "common/problem/problem_hash.h"
 #include "common/problem/struct_type.h"
@@ -112,6 +113,10 @@ absl::StatusOr<std::string> ChosenLines(const v1::Campaign& campaign) {
     absl::StrAppend(&text, example.line, "\n");
   }
   return text;
+}
+
+std::string ShellWord(const std::string& text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace
@@ -239,26 +244,41 @@ absl::Status RecordCampaign(const RunPaths& paths, Journal* journal) {
   return journal->SetFacts({{"campaign", text}});
 }
 
-absl::StatusOr<v1::Campaign> FrozenCampaign(const v1::Campaign& file, const RunPaths& paths,
-                                            bool read_only, Journal* journal) {
+absl::StatusOr<v1::Campaign> FrozenCampaign(const absl::StatusOr<v1::Campaign>& file,
+                                            const RunPaths& paths, bool read_only,
+                                            Journal* journal) {
   const std::string text = journal->Fact("campaign");
   if (text.empty()) {
+    RETURN_IF_ERROR(file.status());
+    if (!absl::StartsWith(journal->campaign_id(), file->name() + "-")) {
+      return absl::DataLossError(absl::StrCat(
+          paths.journal(), " is the journal of ", journal->campaign_id(),
+          ", but campaign.yaml beside it is of ", file->name(), ": one of them was copied here"));
+    }
     if (!read_only) RETURN_IF_ERROR(RecordCampaign(paths, journal));
     return file;
   }
   ASSIGN_OR_RETURN(const v1::Campaign frozen,
                    ParseCampaign(text, paths.campaign(), paths.root(), {}));
-  const std::vector<SettingChange> changes = SettingChanges(frozen, file);
-  if (changes.empty() || read_only) return frozen;
+  if (read_only) return frozen;
+  if (absl::IsInvalidArgument(file.status())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.status().message(),
+                     "; as the run began with it, it is put back by: ", paths.PutCampaignBack()));
+  }
+  RETURN_IF_ERROR(file.status());
+  const std::vector<SettingChange> changes = SettingChanges(frozen, *file);
+  if (changes.empty()) return frozen;
   std::string sets;
   for (const SettingChange& change : changes) {
-    absl::StrAppend(&sets, " --set '", change.key, "=", change.after, "'");
+    if (!CheckMayChange(change, frozen.deterministic()).ok()) continue;
+    absl::StrAppend(&sets, " --set ", ShellWord(absl::StrCat(change.key, "=", change.after)));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       paths.campaign(), " was edited: ", SettingChangesText(changes),
-      "; the run goes on as it began. Put that back, and change what may be changed by: whet "
-      "resume ",
-      paths.root(), sets));
+      "; the run goes on as it began. Put that back, by hand or by: ", paths.PutCampaignBack(),
+      sets.empty() ? "" : "; then change what may be changed by: whet resume ",
+      sets.empty() ? "" : absl::StrCat(paths.root(), sets)));
 }
 
 }  // namespace whetstone

@@ -32,11 +32,13 @@ std::string NewCampaignId(const std::string& name);
 absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths);
 // Journals what campaign.yaml says, once for all.
 absl::Status RecordCampaign(const RunPaths& paths, Journal* journal);
-// Returns the campaign that was journaled; `file` is what campaign.yaml says now. A journal of
-// which it is not known takes `file` and, open to write, records it. INVALID_ARGUMENT, only of one
-// that is open to write: campaign.yaml was changed, and how.
-absl::StatusOr<v1::Campaign> FrozenCampaign(const v1::Campaign& file, const RunPaths& paths,
-                                            bool read_only, Journal* journal);
+// Returns the campaign that was journaled; `file` is what campaign.yaml says now, or why it can not
+// be read. A journal of which it is not known takes `file` and, open to write, records it;
+// DATA_LOSS: that is another campaign's. INVALID_ARGUMENT, only of one that is open to write:
+// campaign.yaml was changed, and how.
+absl::StatusOr<v1::Campaign> FrozenCampaign(const absl::StatusOr<v1::Campaign>& file,
+                                            const RunPaths& paths, bool read_only,
+                                            Journal* journal);
 
 }  // namespace whetstone
 

@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/status_macros.h"
+#include "coordinator/config/problem_rules.h"
 #include "coordinator/config/setting_changes.h"
+#include "coordinator/journal/campaign_setup.h"
 
 namespace whetstone {
 
@@ -25,9 +27,18 @@ absl::StatusOr<std::string> ChangeSettings(
     return RuleOf(change.key)->counts == ChangeCounts::kFromNextStep;
   });
   if (late != changes.end() && changed.train().steps() < step) {
+    if (changed.train().steps() < plan.campaign.train().steps()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'train.steps' is ", changed.train().steps(), ", and the next step is ",
+                       step, ": give at least that, or leave the run where it is"));
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         "'", late->key, "' counts from the next step on, which is ", step, ", and train.steps is ",
         changed.train().steps(), ": with --set train.steps=", step, " or more there is one"));
+  }
+  if (!Learns(plan.campaign) && Learns(changed)) {
+    // More is asked of the problems of a campaign that learns.
+    RETURN_IF_ERROR(BuildPlan(changed, plan.campaign_id, plan.checkpoint_dir).status());
   }
   CampaignPlan next = plan;
   next.former.push_back({step, std::exchange(next.campaign, changed)});

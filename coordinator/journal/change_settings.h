@@ -18,8 +18,9 @@ namespace whetstone {
 
 // Changes the run, which is open to write, and journals what differs; returns "from step 21:
 // train.lr 1e-05 -> 2e-06", or nothing where nothing does. INVALID_ARGUMENT, and nothing is
-// changed: a key that may not change, a broken rule, or no step is left that could have it.
-// `check`, if any, may refuse what it would become.
+// changed: a key that may not change, a broken rule (also of the problems' files, if it only now
+// learns), or no step is left that could have it: train.steps is no less than the first untouched
+// step. `check`, if any, may refuse what it would become.
 absl::StatusOr<std::string> ChangeSettings(
     const std::vector<std::string>& sets, OpenedRun* run,
     const std::function<absl::Status(const CampaignPlan& changed)>& check = {});

@@ -11,8 +11,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "coordinator/campaign/campaign_fakes.h"
+#include "coordinator/config/campaign_parser.h"
 #include "coordinator/durable/request_builders.h"
+#include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/create_run.h"
 #include "coordinator/journal/journal_testing.h"
 
 namespace whetstone {
@@ -55,6 +59,9 @@ TEST_F(ChangeSettingsTest, ARunThatHasEndedGoesOnWithOthers) {
     EXPECT_EQ(Error({"train.lr=2e-6"}, &run),
               "'train.lr' counts from the next step on, which is 5, and train.steps is 4: with "
               "--set train.steps=5 or more there is one");
+    EXPECT_EQ(Error({"train.steps=2"}, &run),
+              "'train.steps' is 2, and the next step is 5: give at least that, or leave the run "
+              "where it is");
     EXPECT_EQ(*ChangeSettings({"train.steps=4"}, &run), "");
     EXPECT_TRUE(run.journal->Changes()->empty()) << "nothing changed";
     const std::vector<std::string> sets = {"train.steps=8", "train.lr=2e-6", "train.group_size=2"};
@@ -130,6 +137,21 @@ TEST_F(ChangeSettingsTest, ACheckMayRefuse) {
   EXPECT_EQ(refused.status().message(), "no");
   EXPECT_EQ(run.plan.campaign.train().steps(), 4);
   EXPECT_TRUE(run.journal->Changes()->empty());
+}
+
+TEST_F(ChangeSettingsTest, ARunThatOnlyEvaluatedDoesNotLearnBesideWhatIsKeptForFinalFigures) {
+  const auto campaign =
+      ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [", SourceDir(),
+                                 "/prompts/matmul_f32.md]\ntrain: {steps: 0}\neval: {problems: [",
+                                 SourceDir(), "/prompts/test/moments_f64.md]}\n"),
+                    "test", "/", {});
+  ASSERT_TRUE(campaign.ok()) << campaign.status();
+  const RunPaths paths(folder_.path() + "/run");
+  ASSERT_TRUE(CreateRun(*BuildPlan(*campaign, "mine-1", "/c"), paths.root()).ok());
+  absl::StatusOr<OpenedRun> run = OpenRun(paths, /*read_only=*/false);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_THAT(Error({"train.steps=10"}, &*run), HasSubstr("is kept for final figures"));
+  EXPECT_TRUE(run->journal->Changes()->empty());
 }
 
 TEST_F(ChangeSettingsTest, AChangeWithoutItsPlaceIsDamage) {

@@ -50,12 +50,18 @@ absl::Status LinkOrCopy(const std::string& from, const std::string& to) {
                       absl::StrCat("cannot copy ", from, " to ", to, ": ", error.message()));
 }
 
+absl::Status CheckGoesOn(const ForkOptions& options) {
+  if (!options.stopped || !options.stopped()) return absl::OkStatus();
+  return absl::CancelledError("stopped; nothing of the fork is left");
+}
+
 absl::StatusOr<std::string> MakeFork(const RunPaths& source, const ForkOptions& options,
                                      const RunPaths& fork) {
   ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(source, /*read_only=*/true));
   ASSIGN_OR_RETURN(const CheckpointEntry checkpoint, ChooseCheckpoint(run, options.step));
   RETURN_IF_ERROR(MakeDirectories(fork.root()));
   for (const std::string& path : {checkpoint.path, run.plan.ReferencePath(), source.inputs()}) {
+    RETURN_IF_ERROR(CheckGoesOn(options));
     if (!absl::StartsWith(path, source.root() + "/")) continue;  // it stays where it is
     const std::string copy = fork.root() + path.substr(source.root().size());
     std::error_code error;
@@ -66,6 +72,7 @@ absl::StatusOr<std::string> MakeFork(const RunPaths& source, const ForkOptions& 
   RETURN_IF_ERROR(WriteFileAtomically(fork.campaign(), text.empty() ? file : text));
   const std::string origin =
       absl::StrCat("a fork of ", run.plan.campaign_id, " at ", PhaseStep(checkpoint.name));
+  RETURN_IF_ERROR(CheckGoesOn(options));
   {
     ASSIGN_OR_RETURN(const std::unique_ptr<Journal> journal,
                      run.journal->ForkTo(fork.journal(), checkpoint.name));
@@ -76,6 +83,7 @@ absl::StatusOr<std::string> MakeFork(const RunPaths& source, const ForkOptions& 
   }
   ASSIGN_OR_RETURN(OpenedRun forked, OpenRun(fork, /*read_only=*/false));
   RETURN_IF_ERROR(ChangeSettings(options.sets, &forked, options.check).status());
+  RETURN_IF_ERROR(CheckGoesOn(options));
   return origin;
 }
 
@@ -83,7 +91,7 @@ absl::StatusOr<std::string> MakeFork(const RunPaths& source, const ForkOptions& 
 
 absl::StatusOr<std::string> ForkRun(const RunPaths& source, const ForkOptions& options,
                                     const std::string& root) {
-  const std::string whole = fs::absolute(root).lexically_normal().string();
+  const std::string whole = RunPaths(root).root();
   std::error_code error;
   if (fs::exists(whole, error)) {
     return absl::AlreadyExistsError(

@@ -21,13 +21,14 @@ struct ForkOptions {
   std::optional<int64_t> step = {};    // GRPO step, 0: the warm-up; nothing: the newest checkpoint
   std::vector<std::string> sets = {};  // as of ChangeSettings (change_settings.h)
   std::function<absl::Status(const CampaignPlan& changed)> check = {};  // the same
+  std::function<bool()> stopped = {};  // asked between its parts, on the caller's thread
 };
 
 // Makes the run directory `root`, at once or not at all, and returns what it is, "a fork of ID at
 // step 20". Of the run at `source`, which may be live, nothing is changed; checkpoints in its
 // directory come along, by a hard link where there is one file system. Errors are those of OpenRun
 // and ChangeSettings. NOT_FOUND: no such checkpoint is there; those that are are named.
-// ALREADY_EXISTS: something is at `root`.
+// ALREADY_EXISTS: something is at `root`. CANCELLED: stopped.
 absl::StatusOr<std::string> ForkRun(const RunPaths& source, const ForkOptions& options,
                                     const std::string& root);
 

@@ -93,6 +93,17 @@ TEST_F(ForkRunTest, TakesTheNewestCheckpointOrThatOfTheWarmup) {
   EXPECT_EQ(fork.journal->Restore(fork.plan)->step(), 1);
 }
 
+// As shells complete the names of directories.
+TEST_F(ForkRunTest, NamesMayEndInASlash) {
+  const auto origin = ForkRun(RunPaths(run_.root() + "/"), {.step = 2}, fork_.root() + "/");
+  ASSERT_TRUE(origin.ok()) << origin.status();
+  const OpenedRun fork = Open(fork_);
+  const std::string newest = fork.journal->Restore(fork.plan)->checkpoints().back().path;
+  EXPECT_EQ(newest, fork_.checkpoints() + "/step-2");
+  EXPECT_EQ(*ReadFile(newest + "/resume/state"), run_.checkpoints() + "/step-2");
+  EXPECT_TRUE(fs::exists(fork.plan.ReferencePath()));
+}
+
 TEST_F(ForkRunTest, IsThereWholeOrNotAtAll) {
   const auto refused = [&](const ForkOptions& options) {
     const absl::Status status = ForkRun(run_, options, fork_.root()).status();
@@ -103,6 +114,10 @@ TEST_F(ForkRunTest, IsThereWholeOrNotAtAll) {
   EXPECT_EQ(refused({.step = 7}),
             "mine-01234567 saved no such checkpoint; there are: step 2, step 1, warm-up 1");
   EXPECT_THAT(refused({.step = 1, .sets = {"seed=3"}}), HasSubstr("'seed'"));
+  for (int parts = 0; parts < 5; ++parts) {
+    const auto stopped = [left = parts]() mutable { return left-- == 0; };
+    EXPECT_THAT(refused({.stopped = stopped}), HasSubstr("stopped")) << parts;
+  }
   fs::remove_all(run_.checkpoints() + "/step-1");
   EXPECT_THAT(
       refused({.step = 1}),

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/journal/campaign_setup.h"
@@ -16,18 +14,16 @@ namespace whetstone {
 
 absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only) {
   OpenedRun run;
-  ASSIGN_OR_RETURN(v1::Campaign campaign, LoadCampaign(paths.campaign(), {}));
-  std::string shared = campaign.checkpoint().dir();
-  ASSIGN_OR_RETURN(run.journal, Journal::Open(paths.journal(), read_only,
-                                              shared.empty() || shared == paths.checkpoints()));
+  const absl::StatusOr<v1::Campaign> file = LoadCampaign(paths.campaign(), {});
+  // A journal of an older version can not be brought up to date without the file.
+  const bool own_checkpoints = !file.ok() || file->checkpoint().dir().empty() ||
+                               file->checkpoint().dir() == paths.checkpoints();
+  ASSIGN_OR_RETURN(run.journal,
+                   Journal::Open(paths.journal(), read_only || !file.ok(), own_checkpoints));
+  ASSIGN_OR_RETURN(const v1::Campaign campaign,
+                   FrozenCampaign(file, paths, read_only, run.journal.get()));
   std::string id = run.journal->campaign_id();
-  if (!absl::StartsWith(id, campaign.name() + "-")) {
-    return absl::DataLossError(absl::StrCat(paths.journal(), " is the journal of ", id,
-                                            ", but campaign.yaml beside it is of ", campaign.name(),
-                                            ": one of them was copied here"));
-  }
-  ASSIGN_OR_RETURN(campaign, FrozenCampaign(campaign, paths, read_only, run.journal.get()));
-  shared = campaign.checkpoint().dir();
+  const std::string& shared = campaign.checkpoint().dir();
   if (!read_only) {
     ASSIGN_OR_RETURN(const bool copied, SettleIdentity(paths, campaign.name(), run.journal.get()));
     if (copied) run.was_copy_of = id;

@@ -24,7 +24,8 @@ struct OpenedRun {
 
 // Opens the run; to write, its lock must be held, and a copy becomes a campaign of its own. Errors
 // are those of campaign_parser.h, campaign_setup.h and Journal::Open. DATA_LOSS: another campaign's
-// journal.
+// journal. To read, a campaign.yaml that was edited since, even so that it can not be read, is as
+// the journal has it.
 absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only);
 
 }  // namespace whetstone

@@ -24,7 +24,9 @@
 namespace whetstone {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(OpenRunTest, JournalAndCampaignBelongTogether) {
   const TempDir folder = *TempDir::Make("run");
@@ -32,14 +34,23 @@ TEST(OpenRunTest, JournalAndCampaignBelongTogether) {
   v1::Campaign campaign = *ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [",
                                                       SourceDir(), "/prompts/matmul_f32.md]\n"),
                                          "test", "/", {});
-  ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
   ASSERT_TRUE(Journal::Create(paths.journal(), "mine-01234567").ok());
-  const auto run = OpenRun(paths, /*read_only=*/false);
+  const auto opened = [&](const std::string& name, bool read_only) {
+    campaign.set_name(name);
+    EXPECT_TRUE(FreezeCampaign(campaign, paths).ok());
+    return OpenRun(paths, read_only);
+  };
+  EXPECT_EQ(opened("yours", /*read_only=*/true).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(opened("yours", /*read_only=*/false).status().code(), absl::StatusCode::kDataLoss);
+  const auto run = opened("mine", /*read_only=*/false);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->plan.campaign_id, "mine-01234567");
-  campaign.set_name("yours");
-  ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
-  EXPECT_EQ(OpenRun(paths, /*read_only=*/true).status().code(), absl::StatusCode::kDataLoss);
+  // Now the journal knows better.
+  EXPECT_THAT(std::string(opened("yours", /*read_only=*/false).status().message()),
+              HasSubstr(R"(was edited: name "mine" -> "yours";)"));
+  const auto seen = opened("yours", /*read_only=*/true);
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_EQ(seen->plan.campaign.name(), "mine");
 }
 
 TEST(OpenRunTest, CampaignsThatShareAFolderHaveOneOfTheirOwnInIt) {
@@ -98,7 +109,36 @@ TEST(OpenRunTest, ACampaignIsFrozen) {
   const auto seen = OpenRun(paths, /*read_only=*/true);
   ASSERT_TRUE(seen.ok()) << seen.status();
   EXPECT_EQ(seen->plan.campaign.train().steps(), 40) << "what it did is shown as it was";
+  // What is proposed is what may be done.
+  const absl::Status mixed = edited({{"seed: 17", "seed: 18"}, {"stop: []", "stop: [\"it's\"]"}});
+  EXPECT_THAT(
+      std::string(mixed.message()),
+      AllOf(HasSubstr("seed 17 -> 18"), HasSubstr(root + R"( --set 'generate.stop=["it'\''s"]')"),
+            Not(HasSubstr("--set 'seed"))));
+  EXPECT_THAT(std::string(edited({{"seed: 17", "seed: 18"}}).message()),
+              AllOf(HasSubstr(paths.PutCampaignBack()), Not(HasSubstr("--set"))));
   EXPECT_TRUE(edited({}).ok());
+}
+
+TEST(OpenRunTest, ACampaignThatIsLostIsInTheJournal) {
+  const TempDir folder = *TempDir::Make("run");
+  const RunPaths paths(folder.path() + "/run");
+  const v1::Campaign campaign =
+      *ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [", SourceDir(),
+                                  "/prompts/matmul_f32.md]\n"),
+                     "test", "/", {});
+  ASSERT_TRUE(CreateRun(*BuildPlan(campaign, "mine-01234567", "/c"), paths.root()).ok());
+  const std::string text = *ReadFile(paths.campaign());
+  ASSERT_TRUE(WriteFileAtomically(paths.campaign(), "train: {steps").ok());
+  const auto seen = OpenRun(paths, /*read_only=*/true);
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_EQ(seen->plan.campaign.name(), "mine");
+  EXPECT_EQ(seen->journal->Fact("campaign"), text) << "it is what is put back";
+  EXPECT_THAT(std::string(OpenRun(paths, /*read_only=*/false).status().message()),
+              HasSubstr(paths.PutCampaignBack()));
+  std::filesystem::remove(paths.campaign());
+  EXPECT_THAT(std::string(RunDir::Find(paths.root()).status().message()),
+              AllOf(HasSubstr("has lost its campaign.yaml"), HasSubstr(paths.PutCampaignBack())));
 }
 
 // The plan of a campaign that evaluates `file` and says `more`.

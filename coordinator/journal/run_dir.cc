@@ -46,6 +46,22 @@ std::vector<int> HoldersOf(const std::string& folder) {
   return holders;
 }
 
+}  // namespace
+
+RunPaths::RunPaths(const std::string& root) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::absolute(root, error).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  root_ = path.string();
+}
+
+std::string RunPaths::PutCampaignBack() const {
+  return absl::StrCat("sqlite3 -readonly '", journal(),
+                      "' \"SELECT value FROM meta WHERE key = 'campaign'\" > '", campaign(), "'");
+}
+
+namespace {
+
 // Whether nothing but what comes before a run's journal is there: its maker was killed at once. A
 // journal is made in one transaction, before campaign.yaml and inputs/.
 bool HoldsARunThatNeverBegan(const RunPaths& paths) {
@@ -79,7 +95,7 @@ bool HoldsARunWithoutProgress(const RunPaths& paths) {
 }  // namespace
 
 absl::StatusOr<RunDir> RunDir::Create(const std::string& root) {
-  const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  const RunPaths paths(root);
   const absl::Status taken = absl::AlreadyExistsError(
       absl::StrCat(root, " is already there; go on with it by: whet resume ", root,
                    "  or start another by: whet run … --run-dir OTHER"));
@@ -146,9 +162,17 @@ absl::StatusOr<RunDir> RunDir::Open(const std::string& root, std::chrono::second
 }
 
 absl::StatusOr<RunPaths> RunDir::Find(const std::string& root) {
-  const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  const RunPaths paths(root);
   std::error_code error;
   const bool campaign = std::filesystem::exists(paths.campaign(), error);
+  if (!campaign && std::filesystem::exists(paths.journal(), error)) {
+    const absl::StatusOr<std::unique_ptr<Journal>> journal =
+        Journal::Open(paths.journal(), /*read_only=*/true);
+    if (journal.ok() && !(*journal)->Fact("campaign").empty()) {
+      return absl::NotFoundError(absl::StrCat(
+          root, " has lost its campaign.yaml; put it back by: ", paths.PutCampaignBack()));
+    }
+  }
   if (!campaign && std::filesystem::exists(paths.lock(), error)) {
     return absl::NotFoundError(absl::StrCat(
         root,

@@ -29,10 +29,12 @@
 
 namespace whetstone {
 
-// RunPaths are the paths within a run directory. It touches nothing.
+// RunPaths are the paths within a run directory, all absolute. It touches nothing.
 class RunPaths {
  public:
-  explicit RunPaths(std::string root) : root_(std::move(root)) {}
+  // `root` may be relative to the current directory, and end in a slash or '.'.
+  explicit RunPaths(const std::string& root);
+  // Ends in no slash: what is in the run begins with this and one.
   const std::string& root() const { return root_; }
   std::string campaign() const { return root_ + "/campaign.yaml"; }
   std::string inputs() const { return root_ + "/inputs"; }
@@ -50,6 +52,9 @@ class RunPaths {
   std::string endpoint_usage() const { return logs() + "/endpoint_usage.jsonl"; }
   std::string workers() const { return root_ + "/workers.yaml"; }
   std::string lock() const { return root_ + "/lock"; }
+  // Returns the command that makes campaign.yaml what it was when the run began, of what the
+  // journal has of it.
+  std::string PutCampaignBack() const;
 
  private:
   std::string root_;
@@ -68,8 +73,8 @@ class RunDir {
   // Locks an existing one. A predecessor that was killed a moment ago may still be dying, and its
   // services with it: waits up to `patience` for them (they are recognised by the log files they
   // hold open); `waiting` is called once if there is something to wait for. NOT_FOUND: no run
-  // there. FAILED_PRECONDITION: a living process owns it, or one of another host may, which is
-  // named.
+  // there, or it lost its campaign.yaml. FAILED_PRECONDITION: a living process owns it, or one of
+  // another host may, which is named.
   static absl::StatusOr<RunDir> Open(const std::string& root, std::chrono::seconds patience,
                                      const std::function<void(const std::string&)>& waiting);
   // Checks that a run is there and takes no lock: the read-only use of status, report and best.

@@ -32,6 +32,18 @@ class RunDirTest : public testing::Test {
   const std::string root_ = folder_.path() + "/run";
 };
 
+TEST_F(RunDirTest, HasOnePathHoweverItIsSpelled) {
+  MakeRun(root_);
+  for (const char* more : {"", "/", "//", "/.", "/logs/.."}) {
+    const absl::StatusOr<RunPaths> paths = RunDir::Find(root_ + more);
+    ASSERT_TRUE(paths.ok()) << more << ": " << paths.status();
+    EXPECT_EQ(paths->root(), root_) << more;
+    EXPECT_EQ(RunDir::Open(root_ + more, seconds(0), nullptr)->paths().root(), root_) << more;
+  }
+  EXPECT_EQ(RunPaths(".").root(), std::filesystem::current_path().string());
+  EXPECT_EQ(RunDir::Create(folder_.path() + "/new/")->paths().root(), folder_.path() + "/new");
+}
+
 TEST_F(RunDirTest, ARunThatNeverGotAnywhereIsStartedAfresh) {
   const RunPaths paths(root_);
   {

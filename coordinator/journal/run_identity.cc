@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
@@ -24,18 +25,25 @@ absl::StatusOr<std::string> DirectoryMark(const std::string& directory) {
                          found.stx_btime.tv_nsec);
 }
 
+bool MayBeOneDirectory(absl::string_view mark, absl::string_view other) {
+  return mark == other || absl::StartsWith(mark, absl::StrCat(other, " born ")) ||
+         absl::StartsWith(other, absl::StrCat(mark, " born "));
+}
+
 absl::StatusOr<bool> SettleIdentity(const RunPaths& paths, const std::string& name,
                                     Journal* journal) {
   ASSIGN_OR_RETURN(const std::string here, DirectoryMark(paths.root()));
   const std::string there = journal->Fact("directory");
-  if (here == there) return false;
+  const bool copied = !there.empty() && !MayBeOneDirectory(here, there);
+  // The mark that says more stays.
+  if (!copied && here.size() <= there.size()) return false;
   std::map<std::string, std::string> facts = {{"directory", here}};
-  if (!there.empty()) {
+  if (copied) {
     facts["campaign_id"] = NewCampaignId(name);
     facts["origin"] = absl::StrCat("a copy of ", journal->campaign_id());
   }
   RETURN_IF_ERROR(journal->SetFacts(facts));
-  return !there.empty();
+  return copied;
 }
 
 }  // namespace whetstone

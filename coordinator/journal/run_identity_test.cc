@@ -93,6 +93,22 @@ TEST_F(RunIdentityTest, ACopyIsACampaignOfItsOwnAndLeavesTheOriginalsCheckpoints
   EXPECT_EQ(original.plan.campaign_id, "mine-01234567");
 }
 
+// Not every host can tell when a directory on a network file system was born.
+TEST_F(RunIdentityTest, WhatAHostCanNotTellIsNotCompared) {
+  EXPECT_TRUE(MayBeOneDirectory("12", "12"));
+  EXPECT_TRUE(MayBeOneDirectory("12", "12 born 3.000000000"));
+  EXPECT_TRUE(MayBeOneDirectory("12 born 3.000000000", "12"));
+  EXPECT_FALSE(MayBeOneDirectory("12 born 3.000000000", "12 born 4.000000000"));
+  EXPECT_FALSE(MayBeOneDirectory("123 born 3.000000000", "12"));
+  EXPECT_FALSE(MayBeOneDirectory("12", "13"));
+  const std::string mark = *DirectoryMark(Path("run"));
+  const std::string number = mark.substr(0, mark.find(' '));
+  ASSERT_TRUE(Open(Path("run")).journal->SetFacts({{"directory", number}}).ok());
+  const OpenedRun run = Open(Path("run"));
+  EXPECT_EQ(run.was_copy_of, "");
+  EXPECT_EQ(run.journal->Fact("directory"), mark) << "it says as much as this host can tell";
+}
+
 TEST_F(RunIdentityTest, ACopyOfARunThatSavedWithoutAFolderOfItsOwnGetsOne) {
   const std::string old = Path("old");
   const auto campaign =

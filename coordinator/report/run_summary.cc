@@ -94,9 +94,12 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
     summary.rollouts_per_step =
         static_cast<int>(next.groups.size() * next.groups[0].samples.size());
   }
-  if (plan.campaign.train().dynamic_sampling().max_refills() > 0) {
-    summary.reward_note = " before refills";
+  // That may have been changed in the course of the run.
+  bool refills = plan.campaign.train().dynamic_sampling().max_refills() > 0;
+  for (const FormerCampaign& before : plan.former) {
+    refills = refills || before.campaign.train().dynamic_sampling().max_refills() > 0;
   }
+  if (refills) summary.reward_note = " before refills";
   summary.rollouts = durable.rollouts();
   for (const auto& [outcome, count] : durable.verdicts()) {
     summary.verdicts += count;
