@@ -68,6 +68,8 @@ void TrainerDriver::AddWaits(std::vector<Wait>* waits) const {
                       down_since_ + patience()});
   } else if (op_ != TrainerOp::kNone) {
     waits->push_back({op_name_, since_, deadline_});
+  } else if (context_->now() < retry_at_) {
+    waits->push_back({"the trainer, which refused", retry_at_ - kRetryDelay, retry_at_});
   }
 }
 

@@ -157,6 +157,10 @@ TEST_F(TrainerDriverTest, APolicyThatIsNotWhatWeThinkIsReplacedWithoutAskingTwic
   trainer_.On(event::CallFailed{update.call, absl::FailedPreconditionError("nothing is loaded")});
   Only<action::Notice>();
   EXPECT_FALSE(trainer_.Idle());
+  std::vector<Wait> waits;  // seed 437 of the simulation: there was none
+  trainer_.AddWaits(&waits);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].deadline, kRetryDelay);
   context_.set_now(kRetryDelay);
   Loaded(6);
   EXPECT_EQ(Scheduled<action::Update>().request.holder().epoch(), 6u);
