@@ -333,7 +333,17 @@ TEST_F(Driven, AnOnlyWorkerThatHangsWhileItPreparesEndsTheCampaign) {
   trainer.set_host_id("t");
   Send(event::TrainerProbed{probe_.call, trainer}, 0);
   Send(event::ServiceReady{0}, 0);
-  ASSERT_NE(Find<action::PutProblem>(Send(event::WorkerProbed{probe_.call, {}}, 0)), nullptr);
+  const auto put = [this](Seconds now) {
+    const std::vector<Action> actions = Send(event::WorkerProbed{probe_.call, {}}, now);
+    const auto* found = Find<action::PutProblem>(actions);
+    EXPECT_NE(found, nullptr);
+    return found != nullptr ? found->call : 0;
+  };
+  for (int failure = 1; failure < Membership::kPutFailuresMax; ++failure) {
+    Send(event::CallFailed{put(0), absl::InternalError("no compiler")}, 0);
+    Send(event::ServiceReady{0}, 0);  // at which it is probed at once
+  }
+  put(0);
   Send(event::Tick{}, 419);
   ASSERT_FALSE(state_.finished());
   EXPECT_EQ(state_.StatusLine(419),

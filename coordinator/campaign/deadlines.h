@@ -43,7 +43,8 @@ inline constexpr Seconds kChallengerStragglerMin = 30;
 inline Seconds PutProblemDeadline(const v1::Problem& problem) {
   return 120 + 10 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);
 }
-// A campaign gives up the worker that says nothing until then.
+// A campaign asks a worker that says nothing until then again, or gives it up
+// (Membership::kPutFailuresMax).
 inline Seconds PutProblemDeadline(const v1::Campaign& campaign, const v1::Problem& problem) {
   return std::max(PutProblemDeadline(problem), campaign.patience().worker_s());
 }

@@ -30,12 +30,9 @@ std::optional<LostWorker> Membership::On(const event::ServiceReady& e) {
 
 std::optional<LostWorker> Membership::On(const event::ServiceLost& e) {
   if (gone(e.service)) return std::nullopt;
-  context_->Notice(absl::StrCat("lost ", name(e.service), ": ", e.detail));
   const absl::Status why = absl::UnavailableError(e.detail);
-  SetDown(e.service, why);
-  Worker& worker = At(e.service);
-  worker.up = false;
-  if (worker.away_since < 0) worker.away_since = context_->now();
+  Lose(e.service, why);
+  At(e.service).up = false;
   return LostWorker{e.service, why};
 }
 
@@ -66,13 +63,15 @@ std::optional<LostWorker> Membership::On(const event::CallFailed& e) {
   return std::nullopt;
 }
 
-// Nobody who fails at this can measure: it is asked again only if that may help.
+// Nobody who fails at this can measure: it is asked again only if that may help. A host that is
+// short of something (RESOURCE_EXHAUSTED) may have it a little later, and one that says nothing may
+// be busy for another campaign.
 LostWorker Membership::FailPut(int w, const absl::Status& status) {
   Worker& worker = At(w);
   const absl::Status why(status.code(), absl::StrCat("it can't take problem ", PutProblemId(worker),
                                                      ": ", status.message()));
   if (++worker.put_failures >= kPutFailuresMax || absl::IsFailedPrecondition(status) ||
-      IsPermanent(Operation::kCall, status) || context_->now() >= worker.put_deadline) {
+      (IsPermanent(Operation::kCall, status) && !absl::IsResourceExhausted(status))) {
     return *On(event::ServiceFailed{w, std::string(why.message())});
   }
   Lose(w, why);
@@ -347,11 +346,15 @@ std::vector<v1::WorkerStatus> Membership::Status(Seconds now) const {
 }
 
 void Membership::AddWaits(std::vector<Wait>* waits) const {
-  for (const Worker& worker : workers_) {
-    if (worker.up && worker.away_since >= 0) {  // it is probed, or will be soon
-      waits->push_back(
-          {absl::StrCat(worker.name, " to come back"), worker.away_since,
-           worker.probe != 0 ? worker.probe_deadline : worker.retry_at + kProbeDeadline});
+  for (int w = 0; w < dispatcher_.size(); ++w) {
+    const Worker& worker = At(w);
+    if (gone(w) || dispatcher_.draining(w)) continue;
+    if (worker.away_since >= 0) {
+      // It is probed, or will be soon; its connection is tried for as long as the campaign lasts.
+      const Seconds probed = worker.probe != 0 ? worker.probe_deadline
+                             : worker.up       ? worker.retry_at + kProbeDeadline
+                                               : context_->now() + kRetryDelay;
+      waits->push_back({absl::StrCat(worker.name, " to come back"), worker.away_since, probed});
     } else if (worker.probe != 0) {
       waits->push_back({absl::StrCat(worker.name, " to say what it is"),
                         worker.probe_deadline - kProbeDeadline, worker.probe_deadline});

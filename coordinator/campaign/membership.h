@@ -14,7 +14,7 @@
 //
 // A worker is gone, and not asked again, when its connection is given up, and when it is there but
 // can't take a problem: it says that asking again is pointless, or fails kPutFailuresMax times in a
-// row, or says nothing until PutProblemDeadline.
+// row, or says nothing until PutProblemDeadline as often.
 //
 // It ends the campaign (CampaignContext::Finish) when a worker finds a problem unsound. Events that
 // answer no call of its own are ignored. It is not thread-safe.

@@ -111,6 +111,15 @@ TEST_F(MembershipTest, AWorkerThatCannotTakeAProblemIsGivenUp) {
   EXPECT_FALSE(context_.end().has_value()) << "the other may still come";
 }
 
+TEST_F(MembershipTest, AWorkerThatIsShortOfSomethingIsAskedAgain) {
+  Probed(0, "h");
+  members_.On(event::CallFailed{NextPut().call, absl::ResourceExhaustedError("fork: EAGAIN")});
+  EXPECT_FALSE(members_.gone(0));
+  Probed(0, "h");
+  members_.On(event::CallFailed{NextPut().call, absl::UnimplementedError("no such call")});
+  EXPECT_TRUE(members_.gone(0));
+}
+
 TEST_F(MembershipTest, AWorkerThatSaysNothingWhileItPreparesIsGivenUp) {
   Probed(0, "h");
   const action::PutProblem put = NextPut();
@@ -126,12 +135,22 @@ TEST_F(MembershipTest, AWorkerThatSaysNothingWhileItPreparesIsGivenUp) {
   const auto lost = members_.LoseOverdue();
   ASSERT_TRUE(lost.has_value());
   EXPECT_EQ(lost->worker, 0);
-  EXPECT_TRUE(members_.gone(0));
+  EXPECT_FALSE(members_.gone(0)) << "it may have been busy for another campaign";
   std::vector<Action> actions = context_.TakeActions();
   ASSERT_EQ(actions.size(), 2u);
   EXPECT_EQ(std::get<action::Notice>(actions[0]).text,
-            "worker 0 is gone: it can't take problem a: no answer in 420 s");
+            "lost worker 0: it can't take problem a: no answer in 420 s");
   EXPECT_EQ(std::get<action::CancelCall>(actions[1]).call, put.call);
+  for (int round = 2; round <= Membership::kPutFailuresMax; ++round) {
+    Probed(0, "h");
+    NextPut();
+    context_.set_now(context_.now() + deadline);
+    EXPECT_TRUE(members_.LoseOverdue().has_value());
+    EXPECT_EQ(members_.gone(0), round == Membership::kPutFailuresMax);
+  }
+  const auto notices = Taken<action::Notice>();
+  ASSERT_FALSE(notices.empty());
+  EXPECT_EQ(notices.back().text, "worker 0 is gone: it can't take problem a: no answer in 420 s");
   EXPECT_FALSE(members_.LoseOverdue().has_value());
 }
 
@@ -140,7 +159,8 @@ TEST(PutProblemDeadlineTest, MorePatienceWaitsLonger) {
   EXPECT_EQ(PutProblemDeadline(plan.campaign, plan.problems[0].problem), 1000);
 }
 
-// Frozen while it prepares, it is noticed by its connection, and then answers no probe.
+// Frozen while it prepares, it is noticed by its call, and then answers no probe; later its
+// connection is lost too.
 TEST_F(MembershipTest, ALostWorkerIsNamedOnceAndItsAbsenceIsCounted) {
   Probed(0, "h");
   context_.set_now(30);
@@ -150,6 +170,7 @@ TEST_F(MembershipTest, ALostWorkerIsNamedOnceAndItsAbsenceIsCounted) {
   EXPECT_EQ(notices[0].text, "lost worker 0: it can't take problem a: ping timeout");
   for (Seconds now = 31; now < 600; ++now) {
     context_.set_now(now);
+    if (now == 300) members_.On(event::ServiceLost{0, "no route to host"});
     members_.LoseOverdue();
     members_.Schedule(false);
     std::vector<Wait> waits;

@@ -91,7 +91,6 @@ void TrainerDriver::End() {
 
 void TrainerDriver::Succeed() {
   End();
-  failures_ = 0;
   broken_off_.clear();
   told_at_ = context_->now();
 }
@@ -125,7 +124,7 @@ void TrainerDriver::Fail(const absl::Status& status) {
   // A removal that is hopeless does not make the campaign so: the next save asks for it again.
   const bool removing = op == TrainerOp::kRemove;
   if (removing) obsolete_.clear();
-  if ((!removing && IsPermanent(Operation::kCall, status)) ||
+  if (absl::IsAborted(status) || (!removing && IsPermanent(Operation::kCall, status)) ||
       (op != TrainerOp::kProbe && ++failures_ >= kFailuresMax)) {
     context_->Finish(absl::Status(status.code(), absl::StrCat(name, ": ", status.message())));
     return;
@@ -375,14 +374,14 @@ std::optional<v1::UpdateRequest> TrainerDriver::On(const event::UpdateDone& e) {
   Succeed();
   position_ = target_;
   if (repeated) return std::nullopt;
-  losses_ = 0;
+  failures_ = losses_ = 0;
   return std::exchange(update_, {});
 }
 
 void TrainerDriver::On(const event::CheckpointSaved& e) {
   if (!Answers(e.call, TrainerOp::kSave)) return;
   Succeed();
-  losses_ = 0;
+  failures_ = losses_ = 0;
   context_->Record(CheckpointEntry{context_->plan().NameOf(context_->durable().position()),
                                    e.response.path(), e.response.checksum(), e.response.bytes()});
   obsolete_ = ObsoleteCheckpoints(context_->plan(), context_->durable());

@@ -10,10 +10,12 @@
 // fails, or does not answer by its deadline, leaves unknown whether the trainer is still there and
 // with which policy: it is probed, given back what it forgot (a checkpoint, then the journal's
 // updates), and asked again. It ends the campaign (CampaignContext::Finish) when asking again is
-// pointless (common/retry_policy.h), after kFailuresMax failed calls in a row, when the trainer has
-// been away for patience.trainer_s or was lost kLossesMax times without anything new, and with OK
-// once every update is done and saved, and every evaluation complete. How often a trainer that is
-// away was probed counts for nothing: it may refuse connections until it has started.
+// pointless (common/retry_policy.h), after kFailuresMax failed calls or kLossesMax losses of the
+// trainer without anything new between (a rollout, an update, a checkpoint), when the trainer has
+// been away for patience.trainer_s, and with OK once every update is done and saved, and every
+// evaluation complete. What it forgot is nothing new: a trainer may take it back and die again in
+// the same update. How often a trainer that is away was probed counts for nothing: it may refuse
+// connections until it has started.
 //
 // The trainer serves one campaign (trainer.proto): every call says that this is the one which holds
 // it, and a sign of life goes out when there is nothing to ask. A trainer that serves another is
@@ -117,7 +119,7 @@ class TrainerDriver {
   Seconds patience() const { return context_->plan().campaign.patience().trainer_s(); }
   uint64_t Start(TrainerOp op, std::string name, Seconds allowed);
   void End();
-  // The running call is done, and failures before it are forgiven.
+  // The running call is done.
   void Succeed();
   void Fail(const absl::Status& status);
   // Starts what is next, if there is anything.
@@ -159,7 +161,7 @@ class TrainerDriver {
   Seconds down_since_ = 0;   // negative: it is there
   Seconds held_since_ = -1;  // another campaign holds it since; negative: none does
   Seconds retry_at_ = 0;     // probe again not before this
-  int failures_ = 0;         // of calls but probes, since anything came of one
+  int failures_ = 0;         // of calls but probes, since anything new came of one
   int losses_ = 0;           // of the trainer, since anything new came of it
   std::string broken_off_;   // what it computed when it last failed, until something succeeds
   std::string last_error_;

@@ -18,8 +18,11 @@ constexpr Seconds kPatience = 180;  // the default of patience.trainer_s
 // The plan is one warm-up update, then one step of one group of two rollouts.
 class TrainerDriverTest : public testing::Test {
  protected:
-  TrainerDriverTest()
-      : plan_(MakeTestPlan({.steps = 1, .warmup = 1, .group_size = 2, .prompts_per_step = 1})) {
+  explicit TrainerDriverTest(const TestPlanOptions& options = {.steps = 1,
+                                                               .warmup = 1,
+                                                               .group_size = 2,
+                                                               .prompts_per_step = 1})
+      : plan_(MakeTestPlan(options)) {
     trainer_.Begin();
   }
 
@@ -424,6 +427,22 @@ TEST_F(TrainerDriverTest, CallsThatFailWhileTheTrainerIsThereEndTheCampaign) {
   EXPECT_EQ(context_.end()->message(), "Trainer.Update warm-up 1: no memory");
 }
 
+// It dies, and is started again, behind a tunnel that stays up: nobody says that it was lost.
+TEST_F(TrainerDriverTest, ATrainerThatDiesInTheSameUpdateEachTimeEndsTheCampaign) {
+  trainer_.On(event::ServiceReady{kTrainer});
+  for (int failure = 1; failure <= TrainerDriver::kFailuresMax; ++failure) {
+    ASSERT_FALSE(context_.end().has_value());
+    trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, {}});
+    Loaded(5);
+    trainer_.On(
+        event::CallFailed{Scheduled<action::Update>().call, absl::UnavailableError("reset")});
+    context_.TakeActions();
+    context_.set_now(failure * kRetryDelay);
+  }
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->message(), "Trainer.Update warm-up 1: reset");
+}
+
 TEST_F(TrainerDriverTest, AStreamThatBreaksAgainAndAgainButGetsFurtherIsNoFailure) {
   v1::TrainerInfo info;
   info.set_campaign_id(plan_.campaign_id);
@@ -494,6 +513,37 @@ TEST_F(TrainerDriverTest, AnOlderCheckpointIsTriedBeforeTheCampaignEnds) {
   }
   ASSERT_TRUE(context_.end().has_value());
   EXPECT_EQ(context_.end()->message(), "can't load the model: another one");
+}
+
+// The plan is two warm-up updates, of which one checkpoint is kept.
+class TrainerDriverRemovalTest : public TrainerDriverTest {
+ protected:
+  TrainerDriverRemovalTest()
+      : TrainerDriverTest({.steps = 0,
+                           .warmup = 2,
+                           .sets = {"checkpoint.keep=1", "checkpoint.keep_best=false"}}) {}
+};
+
+TEST_F(TrainerDriverRemovalTest, ATrainerThatWasTakenBeforeIsNotTakenBackEither) {
+  DurableState durable(&plan_);
+  UpdateEntry update;
+  update.name = plan_.NameOf(1);
+  durable.Apply(update);
+  durable.Apply(CheckpointEntry{plan_.NameOf(1), "/ckpt/older", "c0ffee", 0});
+  update.name = plan_.NameOf(2);
+  durable.Apply(update);
+  context_.Restore(std::move(durable));
+  v1::TrainerInfo info;
+  *info.mutable_last_update() = plan_.NameOf(2);
+  ProbedOwn(info);
+  trainer_.On(event::CheckpointSaved{Scheduled<action::SaveCheckpoint>().call, {}});
+  Only<action::Record>();
+  const auto removal = Scheduled<action::RemoveCheckpoints>();
+  EXPECT_EQ(removal.paths, std::vector<std::string>{"/ckpt/older"});
+  trainer_.On(
+      event::CallFailed{removal.call, absl::AbortedError("campaign b-2 has taken the trainer")});
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->code(), absl::StatusCode::kAborted);
 }
 
 }  // namespace

@@ -45,10 +45,6 @@ struct ServeFlags {
   int life_line_fd = -1;
 };
 
-std::chrono::milliseconds FromSeconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(1e3 * seconds));
-}
-
 absl::StatusOr<TrainerOptions> ParseOptions(const ServeFlags& flags, const RankPlace& place) {
   TrainerOptions options;
   options.threads = flags.threads > 0 ? flags.threads : DefaultThreads(place);
@@ -69,9 +65,12 @@ absl::StatusOr<TrainerOptions> ParseOptions(const ServeFlags& flags, const RankP
 absl::StatusOr<std::unique_ptr<RankGroup>> JoinRanks(const RankPlace& place,
                                                      const TrainerOptions& options,
                                                      const ServeFlags& flags) {
+  const auto from_seconds = [](double s) {
+    return std::chrono::milliseconds(static_cast<int64_t>(1e3 * s));
+  };
   RankOptions rank_options;
-  rank_options.join_deadline = FromSeconds(flags.join_timeout_s);
-  rank_options.work_deadline = FromSeconds(flags.rank_timeout_s);
+  rank_options.join_deadline = from_seconds(flags.join_timeout_s);
+  rank_options.work_deadline = from_seconds(flags.rank_timeout_s);
   ASSIGN_OR_RETURN(std::unique_ptr<RankGroup> ranks, RankGroup::Join(place, rank_options));
   if (ranks->alone()) return ranks;
   spdlog::set_pattern(absl::StrCat("[%Y-%m-%d %H:%M:%S.%e] [rank ", place.rank, "] [%l] %v"));
@@ -84,7 +83,7 @@ absl::StatusOr<std::unique_ptr<RankGroup>> JoinRanks(const RankPlace& place,
   return ranks;
 }
 
-// Ends this process because a rank is gone or hangs, without destructors: they would wait for it.
+// Ends this process because a rank is gone, without destructors: they would wait for it.
 [[noreturn]] void EndWithout(const absl::Status& broken) {
   std::fprintf(stderr, "whet-trainer: %s\n", std::string(broken.message()).c_str());
   std::fflush(nullptr);
@@ -128,9 +127,7 @@ absl::Status Serve(ServeFlags flags) {
                    RpcServer::Start(flags.listen, service.get()));
   spdlog::info("whet-trainer serves on {}", flags.listen.address);
   {
-    const RankWatch watch(
-        *ranks, [&service] { return service->Busy(); }, FromSeconds(flags.rank_timeout_s),
-        EndWithout);
+    const RankWatch watch(*ranks, [&service] { return service->Busy(); });
     server->ServeUntilSignal(kGraceSeconds);
   }
   server.reset();
@@ -172,8 +169,7 @@ void AddServeCommand(CLI::App& app, int* exit_code) {
       ->capture_default_str();
   serve
       ->add_option("--rank-timeout", flags->rank_timeout_s,
-                   "Seconds after which a process ends whose update or generation gets no further, "
-                   "and a job's ranks with one that lives but does no work")
+                   "Seconds that the ranks of a job wait for one that lives but does no work")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   serve

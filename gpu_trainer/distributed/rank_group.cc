@@ -84,7 +84,6 @@ absl::Status RankGroup::broken() const {
 }
 
 void RankGroup::Working() {
-  ++work_;
   if (channel_ != nullptr) channel_->heart->Working();
 }
 

@@ -20,13 +20,12 @@
 // with its name: the group is broken for good, and its processes should end and be launched anew.
 // `what` names a call in errors.
 //
-// It is not thread-safe, but for Push, Pop, Working, work_done and broken.
+// It is not thread-safe, but for Push, Pop, Working and broken.
 #ifndef WHETSTONE_GPU_TRAINER_DISTRIBUTED_RANK_GROUP_H_
 #define WHETSTONE_GPU_TRAINER_DISTRIBUTED_RANK_GROUP_H_
 
 #include <torch/types.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -137,8 +136,6 @@ class RankGroup {
 
   // A piece of work was done: others that wait may go on waiting.
   void Working();
-  // Returns how many pieces this rank has done.
-  int64_t work_done() const { return work_; }
 
   // Returns how many ranks share this one's memory on `device`: those of this host, but a GPU is a
   // rank's own.
@@ -156,7 +153,6 @@ class RankGroup {
                const std::function<c10::intrusive_ptr<c10d::Work>()>& start);
 
   const RankPlace place_;
-  std::atomic<int64_t> work_ = 0;
   RankTraffic traffic_;
   // traffic_.communication_s is counted up to here.
   std::chrono::steady_clock::time_point counted_until_;

@@ -79,13 +79,11 @@ HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
                              const std::function<void(const HeadOutput&)>& before) {
   torch::NoGradGuard no_grad;
   const bool learn = objective != nullptr;
-  // Tells that it lives as the pass comes to a layer, and calls `meet` where there are collectives.
+  // Calls `meet` as the pass comes to a layer, where there are collectives.
   const auto on_layer =
-      [this, collectives](void (MicroBatchCollectives::*meet)(size_t)) -> DecoderPass::OnLayer {
-    return [this, collectives, meet](size_t layer) {
-      ranks_.Working();
-      if (collectives != nullptr) (collectives->*meet)(layer);
-    };
+      [collectives](void (MicroBatchCollectives::*meet)(size_t)) -> DecoderPass::OnLayer {
+    if (collectives == nullptr) return nullptr;
+    return [collectives, meet](size_t layer) { (collectives->*meet)(layer); };
   };
   const torch::Tensor hidden =
       pass_.Forward(batch, learn ? budget_->keep() : DecoderPass::Keep::kNothing,
