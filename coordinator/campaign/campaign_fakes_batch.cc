@@ -41,6 +41,14 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
       Break(absl::StrCat("rollouts that are ", staleness, " updates old"));
     }
   }
+  int programs = 0, lost = 0;
+  for (const JournalEntry& entry : journal_) {
+    const auto* verdict = std::get_if<VerdictEntry>(&entry);
+    if (verdict == nullptr || verdict->step != request.name().step()) continue;
+    programs += verdict->verdict.outcome() != v1::NO_CODE ? 1 : 0;
+    lost += verdict->dropped ? 1 : 0;
+  }
+  if (2 * lost > programs) Break(absl::StrCat(lost, " of ", programs, " programs are lost"));
   const size_t wanted = static_cast<size_t>(options_.prompts_per_step);
   const size_t refills_max =
       static_cast<size_t>(plan_.campaign.train().dynamic_sampling().max_refills());

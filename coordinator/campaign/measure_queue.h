@@ -50,6 +50,7 @@ struct MeasureJob {
   int failures = 0;       // attempts in a row that ended without a verdict
   int worker_losses = 0;  // of these, how many lost their worker
   int retry_suffix = 0;   // of its candidate id: a new one after each INFRASTRUCTURE_ERROR verdict
+  std::string lost;       // why it was given up; empty: it was not (lost_candidates.h)
   bool done = false;
 };
 
@@ -69,6 +70,10 @@ struct StepMeasuring {
   std::vector<Seconds> timed_in;                     // how long each full verdict took
   bool challengers_added = false;
   std::map<int, std::string> cpu_models;  // that the first of each group's candidates went to
+  // Most of its programs are lost, and nothing was measured since; negative: that is not so.
+  Seconds lost_since = -1;
+  Seconds measure_again_at = 0;
+  std::string lost_text;  // "5 of its 8 programs are lost, the last because …"
 };
 
 class MeasureQueue {

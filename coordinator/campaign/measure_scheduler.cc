@@ -1,7 +1,6 @@
 #include "coordinator/campaign/measure_scheduler.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -78,6 +77,7 @@ bool MeasureScheduler::TimesOnTrainersCores() const {
 
 void MeasureScheduler::Schedule(bool trainer_computes) {
   if (queue_.steps().empty()) return;
+  lost_.Judge(&queue_);
   Dispatch(trainer_computes);
   const StepRecord& next = context_->durable().open_steps().front();
   if (IsEvaluation(next.step)) return;
@@ -92,7 +92,7 @@ void MeasureScheduler::Dispatch(bool trainer_computes) {
     std::deque<MeasureJob>& jobs = step.jobs;
     while (step.first_open < jobs.size() && jobs[step.first_open].done) ++step.first_open;
     for (size_t j = step.first_open; j < jobs.size(); ++j) {
-      if (jobs[j].done || !jobs[j].running.empty()) continue;
+      if (jobs[j].done || !jobs[j].lost.empty() || !jobs[j].running.empty()) continue;
       if (!members_->dispatcher().HasRoom(context_->now())) return;
       TryDispatch(&jobs[j], trainer_computes);
     }
@@ -106,8 +106,7 @@ void MeasureScheduler::Hedge(bool trainer_computes) {
   }
 }
 
-// Returns the model that the group is timed on, as an advantage compares within the group; empty:
-// any yet.
+// Returns the model that the group is timed on, as advantages compare within it; empty: any yet.
 std::string MeasureScheduler::CpuModelOf(const StepMeasuring& step, int group_index) const {
   const auto known = step.cpu_models.find(group_index);
   if (known != step.cpu_models.end()) return known->second;
@@ -213,8 +212,7 @@ void MeasureScheduler::On(const event::VerdictArrived& e) {
     // This answers an attempt that was given up. A full verdict is still a verdict.
     queue_.Forget(e.call);
     if (job->done || !usable.ok() || provisional) return;
-    CancelAttempts(job, 0);
-    return recorder_.Settle(job, e.verdict);
+    return Settle(job, 0, e.verdict);
   }
   const MeasureAttempt answered = *attempt;
   members_->CountVerdict(answered.worker);
@@ -236,8 +234,13 @@ void MeasureScheduler::On(const event::VerdictArrived& e) {
   if (answered.timed) {
     queue_.StepOf(job->step).timed_in.push_back(context_->now() - answered.since);
   }
-  CancelAttempts(job, answered.since);
-  recorder_.Settle(job, e.verdict);
+  Settle(job, answered.since, e.verdict);
+}
+
+void MeasureScheduler::Settle(MeasureJob* job, Seconds since, const v1::Verdict& verdict) {
+  CancelAttempts(job, since);
+  queue_.StepOf(job->step).lost_since = -1;
+  recorder_.Settle(job, verdict);
 }
 
 // No verdict is needed any more. One came from an attempt begun at `beaten_since`: a worker that
@@ -327,11 +330,8 @@ void MeasureScheduler::Cancel() {
 
 void MeasureScheduler::GiveUp(MeasureJob* job, const std::string& why) {
   CancelAttempts(job, 0);
-  v1::Verdict verdict;
-  verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
-  verdict.set_detail(why);
-  context_->Notice(absl::StrCat("candidate ", job->Place(), " dropped: ", why));
-  recorder_.Settle(job, verdict);
+  job->lost = why;
+  if (job->challenger) lost_.Drop(job);
 }
 
 void MeasureScheduler::CheckAttempts() {
@@ -348,6 +348,7 @@ void MeasureScheduler::CheckAttempts() {
 }
 
 void MeasureScheduler::CheckWorkers() {
+  lost_.CheckPatience(queue_);
   if (no_worker_since_ < 0 || context_->now() < no_worker_since_ + kReturnDeadline) return;
   std::string why = "there is none; add one with: whet workers RUN add";
   for (int w = 0; w < members_->dispatcher().size(); ++w) {
@@ -381,6 +382,7 @@ void MeasureScheduler::WatchWorkers() {
 }
 
 void MeasureScheduler::AddWaits(std::vector<Wait>* waits) const {
+  lost_.AddWaits(queue_, waits);
   for (const StepMeasuring& step : queue_.steps()) {
     for (const MeasureJob& job : step.jobs) {
       for (const MeasureAttempt& a : job.running) {

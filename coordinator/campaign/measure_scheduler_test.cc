@@ -61,6 +61,16 @@ class MeasureSchedulerTest : public testing::Test {
     context_.Record(rollout);
     measuring_.AddCandidate(1, 0, sample);
   }
+  // The step's other rollouts are there, and each was right.
+  void MeasureTheRest() {
+    context_.Record(PromptEntry{1, {}});
+    for (int sample = 1; sample < 4; ++sample) {
+      Rollout(sample, absl::StrCat("int g", sample, "();"));
+      for (const action::Measure& asked : Asked()) {
+        measuring_.On(event::VerdictArrived{asked.call, Correct(1)});
+      }
+    }
+  }
   // Returns what is asked of the workers now.
   std::vector<action::Measure> Asked() {
     measuring_.Schedule(/*trainer_computes=*/false);
@@ -123,6 +133,7 @@ TEST_F(MeasureSchedulerTest, ASuspectProgramIsShownWithItsSource) {
 TEST_F(MeasureSchedulerTest, AFailedAttemptIsTriedElsewhereAndThenGivenUp) {
   Arrive(0);
   Arrive(1);
+  MeasureTheRest();
   Rollout(0, "int f();");
   int last = -1;
   for (int attempt = 1; attempt <= MeasureScheduler::kAttemptsMax; ++attempt) {
@@ -132,6 +143,7 @@ TEST_F(MeasureSchedulerTest, AFailedAttemptIsTriedElsewhereAndThenGivenUp) {
     last = asked[0].worker;
     measuring_.On(event::CallFailed{asked[0].call, absl::InternalError("no memory")});
   }
+  Asked();
   ASSERT_TRUE(VerdictOf(0).has_value());
   EXPECT_TRUE(VerdictOf(0)->dropped);
   EXPECT_EQ(VerdictOf(0)->verdict.detail(), "given up after 4 attempts; the last: no memory");
@@ -140,6 +152,7 @@ TEST_F(MeasureSchedulerTest, AFailedAttemptIsTriedElsewhereAndThenGivenUp) {
 TEST_F(MeasureSchedulerTest, AProgramThatEndsItsWorkersIsGivenUp) {
   Arrive(0);
   Arrive(1);
+  MeasureTheRest();
   Rollout(0, "int f();");
   for (int loss = 1; loss <= MeasureScheduler::kWorkerLossesMax; ++loss) {
     const std::vector<action::Measure> asked = Asked();
@@ -147,6 +160,7 @@ TEST_F(MeasureSchedulerTest, AProgramThatEndsItsWorkersIsGivenUp) {
     const auto lost = members_.On(event::ServiceLost{asked[0].worker, "connection reset"});
     measuring_.WorkerLost(*lost);
   }
+  Asked();
   ASSERT_TRUE(VerdictOf(0).has_value());
   EXPECT_EQ(VerdictOf(0)->verdict.detail(),
             "2 workers were lost while they measured it, the last: connection reset");
@@ -154,6 +168,7 @@ TEST_F(MeasureSchedulerTest, AProgramThatEndsItsWorkersIsGivenUp) {
 
 TEST_F(MeasureSchedulerTest, AVerdictWithoutASpeedupThatCanBeIsAskedForAgain) {
   Arrive(0);
+  MeasureTheRest();
   Rollout(0, "int f();");
   Seconds now = 0;
   for (int attempt = 0; attempt < MeasureScheduler::kAttemptsMax; ++attempt) {
@@ -163,6 +178,7 @@ TEST_F(MeasureSchedulerTest, AVerdictWithoutASpeedupThatCanBeIsAskedForAgain) {
     measuring_.On(event::VerdictArrived{asked[0].call, Correct(attempt % 2 == 0 ? 0 : NAN)});
     context_.set_now(now += Dispatcher::kBreakerRestMax);
   }
+  Asked();
   ASSERT_TRUE(VerdictOf(0).has_value());
   EXPECT_EQ(VerdictOf(0)->verdict.outcome(), v1::INFRASTRUCTURE_ERROR);
 }
@@ -218,6 +234,48 @@ TEST_F(MeasureSchedulerTest, TheUpdateWaitsForTheChallengerToBeMeasuredAfresh) {
   measuring_.On(event::VerdictArrived{asked[0].call, Correct(3.5)});
   EXPECT_TRUE(measuring_.UpdateReady());
   EXPECT_EQ(context_.durable().incumbents().at("a").verdict.speedup(), 3.5);
+}
+
+TEST_F(MeasureSchedulerTest, AStepOfWhichMostIsLostWaitsAndMeasuresItAgain) {
+  Arrive(0);
+  context_.Record(PromptEntry{1, {}});
+  Rollout(0, "int f();");
+  Rollout(1, "int f();");
+  Rollout(2, "int g();");
+  Rollout(3, "");
+  Seconds now = 0;
+  const auto answer = [&](const absl::Status& status) {
+    context_.set_now(now += Dispatcher::kBreakerRestMax);
+    std::vector<std::string> ids;
+    for (const action::Measure& asked : Asked()) {
+      ids.push_back(asked.request.candidate_id());
+      if (asked.request.source() == "int g();\n" || status.ok()) {
+        measuring_.On(event::VerdictArrived{asked.call, Correct(1)});
+      } else {
+        measuring_.On(event::CallFailed{asked.call, status});
+      }
+    }
+    return ids;
+  };
+  const absl::Status full = absl::InternalError("the disk is full");
+  for (int i = 0; i < 2 * MeasureScheduler::kAttemptsMax; ++i) answer(full);
+  EXPECT_TRUE(VerdictOf(2).has_value());
+  EXPECT_FALSE(VerdictOf(0).has_value()) << "two of three programs";
+  EXPECT_FALSE(measuring_.UpdateReady());
+  std::vector<Wait> waits;
+  measuring_.AddWaits(&waits);
+  ASSERT_FALSE(waits.empty());
+  EXPECT_EQ(waits[0].name,
+            "workers that measure for step 1, where 2 of its 3 programs are lost, the last: given "
+            "up after 4 attempts; the last: the disk is full");
+  EXPECT_EQ(waits[0].deadline, waits[0].since + plan_.campaign.measure().patience_s());
+  for (int i = 0; i < 4 && !VerdictOf(0); ++i) answer(absl::OkStatus());
+  ASSERT_TRUE(VerdictOf(0).has_value());
+  EXPECT_EQ(VerdictOf(0)->verdict.outcome(), v1::CORRECT);
+  EXPECT_FALSE(VerdictOf(1)->dropped);
+  waits.clear();
+  measuring_.AddWaits(&waits);
+  for (const Wait& wait : waits) EXPECT_EQ(wait.name.find("lost"), std::string::npos);
 }
 
 TEST_F(MeasureSchedulerTest, NobodyToMeasureForTooLongEndsTheCampaign) {

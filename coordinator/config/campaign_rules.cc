@@ -328,6 +328,7 @@ class Rules : public RuleChecks {
                                 " threads they share (local.threads)"));
     }
     RETURN_IF_ERROR(OneOf("chat.thinking", c_.chat().thinking(), {"auto", "on", "off"}));
+    RETURN_IF_ERROR(Positive("measure.patience_s", c_.measure().patience_s()));
     RETURN_IF_ERROR(OneOf("measure.isolation_min", c_.measure().isolation_min(),
                           {"namespaces", "landlock", "cgroups"}));
     RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"auto", "bf16", "fp32", "fp16"}));
