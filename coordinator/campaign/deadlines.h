@@ -40,8 +40,6 @@ inline constexpr Seconds kStragglerMin = 5;
 // A challenger's measurement takes longer, as it goes on until it is precise: eight seconds at
 // most, as much again if in doubt.
 inline constexpr Seconds kChallengerStragglerMin = 30;
-// A step of which most programs are lost has them measured again after this.
-inline constexpr Seconds kMeasureAgainDelay = 10;
 // The worker compiles the operator's programs and measures expert and noise.
 inline Seconds PutProblemDeadline(const v1::Problem& problem) {
   return 120 + 10 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);

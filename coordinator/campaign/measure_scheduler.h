@@ -14,14 +14,13 @@
 // job is tried again, elsewhere if there is an elsewhere, kAttemptsMax times in a row; one whose
 // workers die is tried alone, and given up after kWorkerLossesMax of them. What takes much longer
 // than usual is tried on an idle worker besides (Hedge), and the first verdict counts. Given up
-// means an INFRASTRUCTURE_ERROR, which is never learned from, unless that is most of a step
-// (lost_candidates.h). Once the verdicts of the step whose
-// update is next are in, its challengers (challengers.h) are measured afresh. An evaluation goes
-// first, and has none.
+// means an INFRASTRUCTURE_ERROR, which is never learned from, or, if that would be most of a step,
+// that it is tried anew (lost_candidates.h). Once the verdicts of the step whose update is next are
+// in, its challengers (challengers.h) are measured afresh. An evaluation goes first, and has none.
 //
 // It ends the campaign (CampaignContext::Finish) when there have been candidates for
-// kReturnDeadline, but nobody to measure them. Events that answer no call of its own are ignored.
-// It is not thread-safe.
+// kReturnDeadline, but nobody to measure them, or nothing came of it for measure.patience_s. Events
+// that answer no call of its own are ignored. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
 
@@ -78,8 +77,9 @@ class MeasureScheduler {
   void Schedule(bool trainer_computes);
   // Tries stragglers elsewhere besides: what is idle after Schedule, nobody needs.
   void Hedge(bool trainer_computes);
-  // Notes since when there are candidates, but nobody to measure them.
-  void WatchWorkers();
+  // Notes since when there are candidates, but nobody to measure them, and whether one could be
+  // measured now.
+  void WatchWorkers(bool trainer_computes);
   // Cancels every attempt, as the campaign ends.
   void Cancel();
 
@@ -103,7 +103,6 @@ class MeasureScheduler {
   void CancelAttempts(MeasureJob* job, Seconds beaten_since);
   // An attempt begun at `since` has measured.
   void Settle(MeasureJob* job, Seconds since, const v1::Verdict& verdict);
-  void GiveUp(MeasureJob* job, const std::string& why);
 
   CampaignContext* const context_;
   Membership* const members_;
