@@ -136,6 +136,15 @@ TempDir& TempDir::operator=(TempDir&& other) noexcept {
   return *this;
 }
 
+absl::Status TempDir::Check() const {
+  struct stat there, mine;
+  if (stat(path_.c_str(), &there) == 0 && fstat(lock_.get(), &mine) == 0 &&
+      there.st_dev == mine.st_dev && there.st_ino == mine.st_ino) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat("somebody has removed ", path_));
+}
+
 TempDir::~TempDir() {
   if (path_.empty()) return;
   std::error_code ignored;

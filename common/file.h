@@ -36,6 +36,8 @@ class TempDir {
   TempDir& operator=(TempDir&& other) noexcept;
   ~TempDir();
   const std::string& path() const { return path_; }
+  // NOT_FOUND: it is not the directory there any more; somebody has removed or replaced it.
+  absl::Status Check() const;
 
  private:
   TempDir(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}

@@ -51,6 +51,16 @@ TEST(FileTest, TempDirGoesAwayWithItsContent) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(FileTest, ATempDirKnowsWhenItIsGone) {
+  auto dir = TempDir::Make("file-test");
+  ASSERT_TRUE(dir.ok());
+  EXPECT_TRUE(dir->Check().ok()) << dir->Check();
+  std::filesystem::remove(dir->path());
+  EXPECT_EQ(dir->Check().message(), "somebody has removed " + dir->path());
+  ASSERT_TRUE(MakeDirectories(dir->path()).ok());
+  EXPECT_FALSE(dir->Check().ok()) << "another one has its name";
+}
+
 // What a killed process left is removed by the next one that makes such a directory; a living
 // process's, another prefix's and what is no directory of this kind stay.
 TEST(FileTest, TempDirsOfTheDeadAreSwept) {

@@ -2,12 +2,15 @@
 //
 //   whet-worker serve --socket /run/whetstone/worker.sock
 //   whet-worker bench
+#include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -30,6 +33,13 @@ constexpr double kStopGraceSeconds = 5;
 
 absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {
   options.aa_at_start = true;
+  std::mutex mutex;
+  absl::Status ended;
+  options.broken = [&](const absl::Status& why) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    ended = why;
+    kill(getpid(), SIGTERM);
+  };
   ASSIGN_OR_RETURN(const std::unique_ptr<Measurer> measurer, Measurer::Create(options));
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const std::string bin = std::filesystem::path(self).parent_path();
@@ -53,7 +63,8 @@ absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {
                      : absl::StrCat("--slots ", info.slots_apart_max(), " keeps them apart"));
   server->ServeUntilSignal(kStopGraceSeconds);
   spdlog::info("whet-worker stopped");
-  return absl::OkStatus();
+  const std::lock_guard<std::mutex> lock(mutex);
+  return ended;
 }
 
 absl::Status Bench(const MeasurerOptions& options, int repeats) {

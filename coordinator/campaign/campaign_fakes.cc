@@ -504,7 +504,9 @@ v1::Verdict World::VerdictOf(const v1::MeasureRequest& request) {
   } else {
     verdict.set_detail("it is wrong");
   }
-  if (Fault(0.03)) verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
+  const bool sick = now_ - kBegin >= options_.sick_from && now_ - kBegin < options_.sick_until;
+  if (sick) verdict.set_detail("the disk is full");
+  if (sick || Fault(0.03)) verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
   if (verdict.outcome() == v1::CORRECT && Fault(0.02)) verdict.set_outcome(v1::SUSPECT);
   return verdict;
 }

@@ -56,6 +56,8 @@ struct WorldOptions {
   Seconds slow = 0;
   // This share of groups has the same program in all its rollouts.
   double flat = 0;
+  // Between these times, counted from the world's beginning, workers can measure nothing.
+  Seconds sick_from = 0, sick_until = 0;
   // A verdict takes up to this long.
   Seconds measure = 2;
   // A worker joins, drains or is removed so often.

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/reward_noise.h"
 #include "coordinator/campaign/campaign_fakes.h"
@@ -44,6 +45,15 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
       Break(absl::StrCat("rollouts that are ", staleness, " updates old"));
     }
   }
+  int rollouts = 0, lost = 0;
+  for (const JournalEntry& entry : journal_) {
+    const auto* verdict = std::get_if<VerdictEntry>(&entry);
+    if (verdict == nullptr || verdict->step != request.name().step()) continue;
+    ++rollouts;
+    // What ended workers, or failed while others were measured, may be as many as it likes.
+    lost += verdict->dropped && !absl::StrContains(verdict->verdict.detail(), "while") ? 1 : 0;
+  }
+  if (2 * lost > rollouts) Break(absl::StrCat(lost, " of ", rollouts, " rollouts are lost"));
   const size_t wanted = static_cast<size_t>(options_.prompts_per_step);
   const size_t refills_max = static_cast<size_t>(train.dynamic_sampling().max_refills());
   if (refills_max == 0) {

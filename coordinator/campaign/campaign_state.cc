@@ -71,7 +71,7 @@ void CampaignState::Schedule() {
     trainer_.Schedule({.compute = !measuring_.TimesOnTrainersCores(),
                        .update = measuring_.UpdateReady() && !NextStepIsFrozen()});
   }
-  measuring_.WatchWorkers();
+  measuring_.WatchWorkers(trainer_.computes());
 }
 
 void CampaignState::CheckDeadlines() {
@@ -284,8 +284,7 @@ std::string CampaignState::StatusLine(Seconds now) const {
     const bool ahead = &step != &open.front();
     if (ahead && step.rollouts == 0) break;
     absl::StrAppend(&line, ahead ? ", " : "", PhaseStep(StepName(step.step)), ": ", step.rollouts,
-                    "/", step.groups.size() * step.groups[0].samples.size(), " completions, ",
-                    step.verdicts, " verdicts");
+                    "/", step.size(), " completions, ", step.verdicts, " verdicts");
   }
   if (trainer_.op() == TrainerOp::kGenerate && trainer_.progress().tokens() > 0) {
     absl::StrAppend(&line, ", ", trainer_.progress().tokens(), " tokens");

@@ -37,6 +37,8 @@ struct MeasureAttempt {
 struct MeasureJob {
   // Returns "12/0/3": which rollout it is, of several the first.
   std::string Place() const;
+  // Returns whether nobody measures it, and somebody should.
+  bool Waits() const { return !done && lost.empty() && running.empty(); }
 
   int64_t step = 0;
   bool challenger = false;  // measured again because it may be the problem's best
@@ -50,6 +52,10 @@ struct MeasureJob {
   int failures = 0;       // attempts in a row that ended without a verdict
   int worker_losses = 0;  // of these, how many lost their worker
   int retry_suffix = 0;   // of its candidate id: a new one after each INFRASTRUCTURE_ERROR verdict
+  // By worker, when the first of its attempts in a row without a usable answer failed there; -1: it
+  // was not measured, as the worker did not know the problem.
+  std::map<int, Seconds> failed_since;
+  std::string lost;  // why it was given up, for now; empty: it was not (lost_candidates.h)
   bool done = false;
 };
 
@@ -69,6 +75,7 @@ struct StepMeasuring {
   std::vector<Seconds> timed_in;                     // how long each full verdict took
   bool challengers_added = false;
   std::map<int, std::string> cpu_models;  // that the first of each group's candidates went to
+  size_t lost = 0;  // rollouts whose verdict says so, but not for what their programs do
 };
 
 class MeasureQueue {

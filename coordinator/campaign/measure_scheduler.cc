@@ -1,7 +1,6 @@
 #include "coordinator/campaign/measure_scheduler.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -35,11 +34,13 @@ void MeasureScheduler::OpenSteps() {
 }
 
 void MeasureScheduler::AddCandidate(int64_t step, int group_index, int sample) {
-  if (recorder_.RecordWithoutMeasuring(step, group_index, sample)) return;
-  const GroupRecord& record =
-      context_->durable().FindStep(step)->groups[static_cast<size_t>(group_index)];
-  queue_.StepOf(step).AddRollout(group_index, sample,
-                                 *record.samples[static_cast<size_t>(sample)].source);
+  StepMeasuring& measuring = queue_.StepOf(step);
+  if (!recorder_.RecordWithoutMeasuring(step, group_index, sample)) {
+    const GroupRecord& record =
+        context_->durable().FindStep(step)->groups[static_cast<size_t>(group_index)];
+    measuring.AddRollout(group_index, sample, *record.samples[static_cast<size_t>(sample)].source);
+  }
+  lost_.Judge(&measuring);
 }
 
 void MeasureScheduler::AddChallengers() {
@@ -91,10 +92,14 @@ void MeasureScheduler::Dispatch(bool trainer_computes) {
   for (StepMeasuring& step : queue_.steps()) {
     std::deque<MeasureJob>& jobs = step.jobs;
     while (step.first_open < jobs.size() && jobs[step.first_open].done) ++step.first_open;
-    for (size_t j = step.first_open; j < jobs.size(); ++j) {
-      if (jobs[j].done || !jobs[j].running.empty()) continue;
-      if (!members_->dispatcher().HasRoom(context_->now())) return;
-      TryDispatch(&jobs[j], trainer_computes);
+    // Those that failed come after the others, which show whether the workers can measure at all.
+    for (const bool failed : {false, true}) {
+      for (size_t j = step.first_open; j < jobs.size(); ++j) {
+        MeasureJob& job = jobs[j];
+        if (job.failed_since.empty() == failed || !job.Waits()) continue;
+        if (!members_->dispatcher().HasRoom(context_->now())) return;
+        TryDispatch(&job, trainer_computes);
+      }
     }
   }
 }
@@ -106,8 +111,7 @@ void MeasureScheduler::Hedge(bool trainer_computes) {
   }
 }
 
-// Returns the model that the group is timed on, as an advantage compares within the group; empty:
-// any yet.
+// Returns the model that the group is timed on, as advantages compare within it; empty: any yet.
 std::string MeasureScheduler::CpuModelOf(const StepMeasuring& step, int group_index) const {
   const auto known = step.cpu_models.find(group_index);
   if (known != step.cpu_models.end()) return known->second;
@@ -212,9 +216,9 @@ void MeasureScheduler::On(const event::VerdictArrived& e) {
   if (attempt == job->running.end()) {
     // This answers an attempt that was given up. A full verdict is still a verdict.
     queue_.Forget(e.call);
+    if (usable.ok()) lost_.AnsweredLate();
     if (job->done || !usable.ok() || provisional) return;
-    CancelAttempts(job, 0);
-    return recorder_.Settle(job, e.verdict);
+    return Settle(job, 0, e.verdict);
   }
   const MeasureAttempt answered = *attempt;
   members_->CountVerdict(answered.worker);
@@ -229,6 +233,8 @@ void MeasureScheduler::On(const event::VerdictArrived& e) {
   job->running.erase(attempt);
   queue_.Forget(e.call);
   job->failures = 0;
+  job->failed_since.clear();
+  lost_.Answered(answered.worker, answered.since);
   if (provisional) {
     job->checked_by = answered.worker;
     return;
@@ -236,8 +242,13 @@ void MeasureScheduler::On(const event::VerdictArrived& e) {
   if (answered.timed) {
     queue_.StepOf(job->step).timed_in.push_back(context_->now() - answered.since);
   }
-  CancelAttempts(job, answered.since);
-  recorder_.Settle(job, e.verdict);
+  Settle(job, answered.since, e.verdict);
+}
+
+void MeasureScheduler::Settle(MeasureJob* job, Seconds since, const v1::Verdict& verdict) {
+  CancelAttempts(job, since);
+  recorder_.Settle(job, verdict);
+  lost_.Judge(&queue_.StepOf(job->step));
 }
 
 // No verdict is needed any more. One came from an attempt begun at `beaten_since`: a worker that
@@ -280,17 +291,22 @@ void MeasureScheduler::EndAttempt(MeasureJob* job, const MeasureAttempt& attempt
   job->checked_by = -1;
   job->failed_worker = unknown_problem ? -1 : worker;
   ++job->failures;
+  lost_.Failed(job, std::string(status.message()));
   if (unknown_problem) {
     members_->Forget(worker, context_->plan().ProblemOf(job->step, job->group_index).hash);
   }
   if (job->done) return;
+  StepMeasuring* const step = &queue_.StepOf(job->step);
   if (job->worker_losses >= kWorkerLossesMax) {
-    GiveUp(job,
-           absl::StrCat(job->worker_losses,
-                        " workers were lost while they measured it, the last: ", status.message()));
+    CancelAttempts(job, 0);
+    lost_.Drop(
+        step, job,
+        absl::StrCat(job->worker_losses,
+                     " workers were lost while they measured it, the last: ", status.message()));
   } else if (job->running.empty() && job->failures >= kAttemptsMax) {
-    GiveUp(job, absl::StrCat("given up after ", job->failures,
-                             " attempts; the last: ", status.message()));
+    lost_.GiveUp(
+        step, job,
+        absl::StrCat("given up after ", job->failures, " attempts; the last: ", status.message()));
   }
 }
 
@@ -325,15 +341,6 @@ void MeasureScheduler::Cancel() {
   }
 }
 
-void MeasureScheduler::GiveUp(MeasureJob* job, const std::string& why) {
-  CancelAttempts(job, 0);
-  v1::Verdict verdict;
-  verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
-  verdict.set_detail(why);
-  context_->Notice(absl::StrCat("candidate ", job->Place(), " dropped: ", why));
-  recorder_.Settle(job, verdict);
-}
-
 void MeasureScheduler::CheckAttempts() {
   for (MeasureJob* job : queue_.OpenJobs()) {
     for (const MeasureAttempt& a : std::vector<MeasureAttempt>(job->running)) {
@@ -344,55 +351,6 @@ void MeasureScheduler::CheckAttempts() {
                                                                 members_->name(a.worker),
                                                                 context_->now() - a.since)));
     }
-  }
-}
-
-void MeasureScheduler::CheckWorkers() {
-  if (no_worker_since_ < 0 || context_->now() < no_worker_since_ + patience()) return;
-  std::string why = "there is none; add one with: whet workers RUN add";
-  for (int w = 0; w < members_->dispatcher().size(); ++w) {
-    if (members_->gone(w)) continue;
-    const std::string& error = members_->last_error(w);
-    why = error.empty() ? "no answer" : error;
-  }
-  context_->Finish(absl::UnavailableError(absl::StrFormat(
-      "no worker has been reachable for %.0f s: %s", context_->now() - no_worker_since_, why)));
-}
-
-void MeasureScheduler::WatchWorkers() {
-  const Dispatcher& dispatcher = members_->dispatcher();
-  bool open = false, cared_for = dispatcher.in_flight() > 0 || members_->AnyPrepares();
-  for (const StepMeasuring& step : queue_.steps()) {
-    for (size_t j = step.first_open; j < step.jobs.size() && !cared_for; ++j) {
-      if (step.jobs[j].done) continue;
-      open = true;
-      const std::string model = CpuModelOf(step, step.jobs[j].group_index);
-      for (int w = 0; w < dispatcher.size() && !cared_for; ++w) {
-        // One that knows no problem yet, and is not taught one, waits for the trainer to be quiet.
-        cared_for = dispatcher.up(w) && !dispatcher.draining(w) &&
-                    !dispatcher.resting(w, context_->now()) && dispatcher.HasModel(w, model);
-      }
-    }
-  }
-  if (!open || cared_for) {
-    no_worker_since_ = -1;
-  } else if (no_worker_since_ < 0) {
-    no_worker_since_ = context_->now();
-  }
-}
-
-void MeasureScheduler::AddWaits(std::vector<Wait>* waits) const {
-  for (const StepMeasuring& step : queue_.steps()) {
-    for (const MeasureJob& job : step.jobs) {
-      for (const MeasureAttempt& a : job.running) {
-        waits->push_back(
-            {absl::StrCat("verdict of ", job.Place(), " from ", members_->name(a.worker)), a.since,
-             a.deadline});
-      }
-    }
-  }
-  if (no_worker_since_ >= 0) {
-    waits->push_back({"a worker", no_worker_since_, no_worker_since_ + patience()});
   }
 }
 

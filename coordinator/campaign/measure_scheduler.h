@@ -14,13 +14,13 @@
 // job is tried again, elsewhere if there is an elsewhere, kAttemptsMax times in a row; one whose
 // workers die is tried alone, and given up after kWorkerLossesMax of them. What takes much longer
 // than usual is tried on an idle worker besides (Hedge), and the first verdict counts. Given up
-// means an INFRASTRUCTURE_ERROR, which is never learned from. Once the verdicts of the step whose
-// update is next are in, its challengers (challengers.h) are measured afresh. An evaluation goes
-// first, and has none.
+// means an INFRASTRUCTURE_ERROR, which is never learned from, or, if that would be most of a step,
+// that it is tried anew (lost_candidates.h). Once the verdicts of the step whose update is next are
+// in, its challengers (challengers.h) are measured afresh. An evaluation goes first, and has none.
 //
 // It ends the campaign (CampaignContext::Finish) when there have been candidates for
-// patience.worker_s, but nobody to measure them. Events that answer no call of its own are ignored.
-// It is not thread-safe.
+// patience.worker_s, but nobody to measure them, or nothing came of it for patience.measuring_s.
+// Events that answer no call of its own are ignored. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
 
@@ -31,6 +31,7 @@
 #include "absl/status/status.h"
 #include "coordinator/campaign/campaign_context.h"
 #include "coordinator/campaign/campaign_events.h"
+#include "coordinator/campaign/lost_candidates.h"
 #include "coordinator/campaign/measure_queue.h"
 #include "coordinator/campaign/membership.h"
 #include "coordinator/campaign/verdict_recorder.h"
@@ -47,7 +48,10 @@ class MeasureScheduler {
 
   // Both are borrowed.
   MeasureScheduler(CampaignContext* context, Membership* members)
-      : context_(context), members_(members), recorder_(context, members) {}
+      : context_(context),
+        members_(members),
+        recorder_(context, members),
+        lost_(context, &recorder_) {}
 
   // Brings the jobs in line with the durable state's open steps: forgets what is over, opens what
   // is new, with a job for whatever is not measured yet (on resume, rollouts of an earlier
@@ -67,14 +71,15 @@ class MeasureScheduler {
 
   // Gives up attempts that take too long.
   void CheckAttempts();
-  // Gives up the campaign if there has been nobody to measure for too long.
+  // Gives up the campaign if there has been nobody who measures for too long.
   void CheckWorkers();
   // Starts what can start now; the step whose update is next goes first.
   void Schedule(bool trainer_computes);
   // Tries stragglers elsewhere besides: what is idle after Schedule, nobody needs.
   void Hedge(bool trainer_computes);
-  // Notes since when there are candidates, but nobody to measure them.
-  void WatchWorkers();
+  // Notes since when there are candidates, but nobody to measure them, and whether one could be
+  // measured now.
+  void WatchWorkers(bool trainer_computes);
   // Cancels every attempt, as the campaign ends.
   void Cancel();
 
@@ -97,11 +102,13 @@ class MeasureScheduler {
   void AttemptFailed(MeasureJob* job, const MeasureAttempt& attempt, const absl::Status& status);
   void EndAttempt(MeasureJob* job, const MeasureAttempt& attempt, const absl::Status& status);
   void CancelAttempts(MeasureJob* job, Seconds beaten_since);
-  void GiveUp(MeasureJob* job, const std::string& why);
+  // An attempt begun at `since` has measured.
+  void Settle(MeasureJob* job, Seconds since, const v1::Verdict& verdict);
 
   CampaignContext* const context_;
   Membership* const members_;
   VerdictRecorder recorder_;
+  LostCandidates lost_;
   MeasureQueue queue_;
   Seconds no_worker_since_ = -1;  // negative: there is one, or nothing to measure
 };

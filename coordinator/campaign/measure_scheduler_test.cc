@@ -61,14 +61,40 @@ class MeasureSchedulerTest : public testing::Test {
     context_.Record(rollout);
     measuring_.AddCandidate(1, 0, sample);
   }
+  // The step's other rollouts are there, and each was right.
+  void MeasureTheRest() {
+    for (int sample = 1; sample < 4; ++sample) {
+      Rollout(sample, absl::StrCat("int g", sample, "();"));
+      for (const action::Measure& asked : Asked()) {
+        measuring_.On(event::VerdictArrived{asked.call, Correct(1)});
+      }
+    }
+  }
   // Returns what is asked of the workers now.
-  std::vector<action::Measure> Asked() {
-    measuring_.Schedule(/*trainer_computes=*/false);
+  std::vector<action::Measure> Asked(bool trainer_computes = false) {
+    measuring_.Schedule(trainer_computes);
     std::vector<action::Measure> asked;
     for (Action& action : context_.TakeActions()) {
       if (auto* m = std::get_if<action::Measure>(&action)) asked.push_back(std::move(*m));
     }
     return asked;
+  }
+  // Lives on for `rest`, and answers what is asked then: with `status`, or, if that is OK or the
+  // program is not `only`, with a verdict.
+  void AnswerAll(const absl::Status& status, const std::string& only = "",
+                 Seconds rest = Dispatcher::kBreakerRestMax, bool trainer_computes = false) {
+    context_.set_now(context_.now() + rest);
+    measuring_.CheckWorkers();
+    const std::vector<action::Measure> all = Asked(trainer_computes);
+    measuring_.WatchWorkers(trainer_computes);
+    for (const action::Measure& asked : all) {
+      if (status.ok() || (!only.empty() && asked.request.source() != only)) {
+        measuring_.On(event::VerdictArrived{asked.call, Correct(1)});
+      } else {
+        measuring_.On(event::CallFailed{asked.call, status});
+      }
+    }
+    measuring_.WatchWorkers(trainer_computes);
   }
   const std::optional<VerdictEntry>& VerdictOf(int sample) const {
     return context_.durable()
@@ -79,6 +105,7 @@ class MeasureSchedulerTest : public testing::Test {
         .verdict;
   }
 
+  const absl::Status kFull = absl::InternalError("the disk is full");
   const CampaignPlan plan_;
   CampaignContext context_{&plan_};
   Membership members_{&context_, {"worker 0", "worker 1"}};
@@ -123,6 +150,7 @@ TEST_F(MeasureSchedulerTest, ASuspectProgramIsShownWithItsSource) {
 TEST_F(MeasureSchedulerTest, AFailedAttemptIsTriedElsewhereAndThenGivenUp) {
   Arrive(0);
   Arrive(1);
+  MeasureTheRest();
   Rollout(0, "int f();");
   int last = -1;
   for (int attempt = 1; attempt <= MeasureScheduler::kAttemptsMax; ++attempt) {
@@ -147,13 +175,14 @@ TEST_F(MeasureSchedulerTest, AProgramThatEndsItsWorkersIsGivenUp) {
     const auto lost = members_.On(event::ServiceLost{asked[0].worker, "connection reset"});
     measuring_.WorkerLost(*lost);
   }
-  ASSERT_TRUE(VerdictOf(0).has_value());
+  ASSERT_TRUE(VerdictOf(0).has_value()) << "at once, though the step is not complete";
   EXPECT_EQ(VerdictOf(0)->verdict.detail(),
             "2 workers were lost while they measured it, the last: connection reset");
 }
 
 TEST_F(MeasureSchedulerTest, AVerdictWithoutASpeedupThatCanBeIsAskedForAgain) {
   Arrive(0);
+  MeasureTheRest();
   Rollout(0, "int f();");
   Seconds now = 0;
   for (int attempt = 0; attempt < MeasureScheduler::kAttemptsMax; ++attempt) {
@@ -220,13 +249,118 @@ TEST_F(MeasureSchedulerTest, TheUpdateWaitsForTheChallengerToBeMeasuredAfresh) {
   EXPECT_EQ(context_.durable().incumbents().at("a").verdict.speedup(), 3.5);
 }
 
+TEST_F(MeasureSchedulerTest, AStepOfWhichMostIsLostWaitsAndIsMeasuredAgain) {
+  Arrive(0);
+  for (int sample = 0; sample < 3; ++sample) Rollout(sample, "int f();");
+  Rollout(3, "");
+  for (int i = 0; i < 2 * MeasureScheduler::kAttemptsMax; ++i) AnswerAll(kFull, "", 64);
+  EXPECT_FALSE(VerdictOf(0).has_value()) << "three of four";
+  std::vector<Wait> waits;
+  measuring_.AddWaits(&waits);
+  ASSERT_FALSE(waits.empty());
+  EXPECT_EQ(waits.back().name, "a worker that measures; the last attempt: the disk is full");
+  EXPECT_EQ(waits.back().deadline, waits.back().since + plan_.campaign.patience().measuring_s());
+  AnswerAll(absl::OkStatus(), "", 64);
+  ASSERT_TRUE(VerdictOf(0).has_value());
+  EXPECT_EQ(VerdictOf(0)->verdict.outcome(), v1::CORRECT);
+  EXPECT_FALSE(VerdictOf(2)->dropped);
+  waits.clear();
+  measuring_.AddWaits(&waits);
+  EXPECT_TRUE(waits.empty());
+}
+
+TEST_F(MeasureSchedulerTest, WhatFailsWhileOthersAreMeasuredIsDroppedHoweverMuchItIs) {
+  Arrive(0);
+  for (int sample = 0; sample < 3; ++sample) Rollout(sample, "int poison();");
+  Rollout(3, "int g();");
+  for (int i = 0; i <= MeasureScheduler::kAttemptsMax; ++i) AnswerAll(kFull, "int poison();\n");
+  EXPECT_EQ(VerdictOf(3)->verdict.outcome(), v1::CORRECT);
+  ASSERT_TRUE(VerdictOf(0).has_value());
+  EXPECT_TRUE(VerdictOf(2)->dropped);
+  EXPECT_EQ(VerdictOf(0)->verdict.detail(),
+            "given up after 4 attempts; the last: the disk is full (others were measured there "
+            "meanwhile)");
+}
+
+TEST_F(MeasureSchedulerTest, APoisonAmongRolloutsWithoutCodeHoldsNothingUp) {
+  Arrive(0);
+  Rollout(0, "int poison();");
+  for (int sample = 1; sample < 4; ++sample) Rollout(sample, "");
+  for (int i = 0; i < MeasureScheduler::kAttemptsMax; ++i) AnswerAll(kFull);
+  ASSERT_TRUE(VerdictOf(0).has_value()) << "one of four, though the only program";
+  EXPECT_TRUE(VerdictOf(0)->dropped);
+}
+
+TEST_F(MeasureSchedulerTest, WorkersThatMeasureNothingEndTheCampaignAfterThePatience) {
+  Arrive(0);
+  for (int sample = 0; sample < 4; ++sample) Rollout(sample, absl::StrCat("int f", sample, "();"));
+  const Seconds patience = plan_.campaign.patience().measuring_s();
+  for (int i = 0; i < 2 * patience && !context_.end(); ++i) AnswerAll(kFull, "", 1);
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(context_.end()->message().find("for 900 s (patience.measuring_s) no worker could measure "
+                                           "anything: the disk is full"),
+            absl::string_view::npos)
+      << *context_.end();
+  EXPECT_LT(context_.now(), patience + 10) << "rests of the workers count too";
+  for (int sample = 0; sample < 4; ++sample) EXPECT_FALSE(VerdictOf(sample).has_value());
+}
+
+TEST_F(MeasureSchedulerTest, ThePatienceWithALittleOfAStepEndsWithoutIt) {
+  Arrive(0);
+  MeasureTheRest();
+  Rollout(0, "int f();");
+  AnswerAll(kFull);
+  context_.set_now(context_.now() + plan_.campaign.patience().measuring_s());
+  measuring_.CheckWorkers();
+  EXPECT_FALSE(context_.end().has_value()) << *context_.end();
+  ASSERT_TRUE(VerdictOf(0).has_value());
+  EXPECT_EQ(VerdictOf(0)->verdict.detail(),
+            "given up as nothing was measured for 900 s; the last: the disk is full");
+}
+
+TEST_F(MeasureSchedulerTest, ThePatienceStandsWhileNothingMayBeMeasured) {
+  members_.SetTrainer({});  // which may be anywhere: timing waits until it is quiet
+  Arrive(0);
+  Rollout(0, "int f();");
+  Rollout(1, "int g();");
+  v1::Verdict checked;
+  checked.set_outcome(v1::CORRECT);
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<action::Measure> asked = Asked(/*trainer_computes=*/true);
+    ASSERT_EQ(asked.size(), 1u);
+    measuring_.On(event::VerdictArrived{asked[0].call, checked});
+  }
+  const std::vector<action::Measure> timed = Asked();
+  ASSERT_EQ(timed.size(), 1u);
+  measuring_.On(event::CallFailed{timed[0].call, kFull});
+  for (int i = 1; i < MeasureScheduler::kAttemptsMax; ++i) {
+    AnswerAll(kFull, "", Dispatcher::kBreakerRestMax, /*trainer_computes=*/true);
+  }
+  EXPECT_TRUE(Asked(/*trainer_computes=*/true).empty()) << "one is lost, the other is to be timed";
+  const Seconds patience = plan_.campaign.patience().measuring_s();
+  context_.set_now(context_.now() + Dispatcher::kBreakerRestMax);
+  measuring_.WatchWorkers(/*trainer_computes=*/true);
+  context_.set_now(context_.now() + 2 * patience);
+  measuring_.CheckWorkers();
+  measuring_.WatchWorkers(/*trainer_computes=*/true);
+  EXPECT_FALSE(context_.end().has_value()) << *context_.end();
+  std::vector<Wait> waits;
+  measuring_.AddWaits(&waits);
+  EXPECT_TRUE(waits.empty());
+  measuring_.WatchWorkers(/*trainer_computes=*/false);
+  context_.set_now(context_.now() + patience);
+  measuring_.CheckWorkers();
+  EXPECT_TRUE(context_.end().has_value());
+}
+
 TEST_F(MeasureSchedulerTest, NobodyToMeasureForTooLongEndsTheCampaign) {
-  measuring_.WatchWorkers();
+  measuring_.WatchWorkers(/*trainer_computes=*/false);
   std::vector<Wait> waits;
   measuring_.AddWaits(&waits);
   EXPECT_TRUE(waits.empty()) << "there is nothing to measure";
   Rollout(0, "int f();");
-  measuring_.WatchWorkers();
+  measuring_.WatchWorkers(/*trainer_computes=*/false);
   measuring_.AddWaits(&waits);
   ASSERT_EQ(waits.size(), 1u);
   EXPECT_EQ(waits[0].name, "a worker");

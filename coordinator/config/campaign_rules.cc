@@ -329,6 +329,7 @@ class Rules : public RuleChecks {
     }
     RETURN_IF_ERROR(Positive("patience.trainer_s", c_.patience().trainer_s()));
     RETURN_IF_ERROR(Positive("patience.worker_s", c_.patience().worker_s()));
+    RETURN_IF_ERROR(Positive("patience.measuring_s", c_.patience().measuring_s()));
     RETURN_IF_ERROR(OneOf("chat.thinking", c_.chat().thinking(), {"auto", "on", "off"}));
     RETURN_IF_ERROR(OneOf("measure.isolation_min", c_.measure().isolation_min(),
                           {"namespaces", "landlock", "cgroups"}));

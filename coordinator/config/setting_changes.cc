@@ -95,7 +95,6 @@ constexpr SettingRule kRules[] = {
     {"profile", kNextStep},
     {"chat", kNever, "the run's prompts were rendered by it"},
     {"measure.isolation_min", kFromStart},
-    {"measure.patience_s", kFromStart},
     {"eval.problems", kNever, "the run's evaluations are of them"},
     {"eval.every", kNextStep},
     {"eval.samples", kNextStep},

@@ -68,6 +68,8 @@ struct GroupRecord {
 struct StepRecord {
   StepRecord(int64_t step, int groups, int group_size);
 
+  // Returns how many rollouts its groups have, also those still to come.
+  size_t size() const { return groups.size() * groups[0].samples.size(); }
   // Returns whether every rollout of the first `count` groups is there, and every one's prompt.
   bool HasRollouts(size_t count) const;
   bool HasAllRollouts() const { return HasRollouts(groups.size()); }

@@ -16,6 +16,7 @@
 #include "common/status_macros.h"
 #include "cpu_bench_worker/build/diagnostics.h"
 #include "cpu_bench_worker/build/readable_file.h"
+#include "cpu_bench_worker/verdict/failure.h"
 
 namespace whetstone {
 namespace {
@@ -43,6 +44,12 @@ std::string HowItEnded(const ToolChain& tools, const SandboxResult& result) {
       return "the compiled program is larger than allowed";
   }
   return "";
+}
+
+absl::StatusOr<SandboxResult> RunInSandbox(const SandboxSpec& spec) {
+  absl::StatusOr<SandboxResult> result = Sandbox::Run(spec);
+  if (!result.ok()) return OurStatus(result.status());
+  return result;
 }
 
 bool Succeeded(const SandboxResult& result) {
@@ -100,8 +107,8 @@ absl::StatusOr<CompileConfig> Compiler::Prepare(const v1::CompileRules& rules, d
   for (const ToolChain& tools : tools_)
     if (tools.name == name) config.tools = &tools;
   if (config.tools == nullptr)
-    return absl::InvalidArgumentError(absl::StrCat("compile.compiler: this host has no ", name,
-                                                   "; install it there or use ", tools_[0].name));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "compile.compiler: this host has no ", name, "; install it there or use ", tools_[0].name));
   const ToolChain& tools = *config.tools;
   config.flags = CompileFlags(rules);
   config.limit = std::chrono::milliseconds(static_cast<int64_t>(compile_s * 1000));
@@ -119,21 +126,28 @@ absl::StatusOr<CompileConfig> Compiler::Prepare(const v1::CompileRules& rules, d
   return config;
 }
 
+absl::Status Compiler::Check() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  absl::Status there;
+  for (const auto& [key, kept] : headers_) {
+    if (const auto headers = kept.lock()) there.Update(headers->folder->Check());
+  }
+  return there;
+}
+
 absl::StatusOr<std::shared_ptr<const PrecompiledHeaders>> Compiler::MakeHeaders(
     const CompileConfig& config, const v1::CompileRules& rules, const std::string& structs) const {
   ASSIGN_OR_RETURN(std::unique_ptr<OwnedFolder> folder, OwnedFolder::Make(work_dir_ + "/headers"));
   const std::string& dir = folder->path();
   const v1::CompileRules none;
   const auto precompile = [&](const char* name, const v1::CompileRules& of) -> absl::Status {
-    RETURN_IF_ERROR(
-        WriteReadableFile(absl::StrCat(dir, "/", name), AllowedHeaderText(of, structs)));
+    RETURN_IF_ERROR(folder->Write(name, AllowedHeaderText(of, structs)));
     // The header is made where it is used, because clang++ looks for the text it came from.
     SandboxSpec spec = BaseSpec(kOwnLimit);
     spec.binds = {{dir, kHeaderMount}};
     ASSIGN_OR_RETURN(const std::string precompiled,
                      CompileHeader(config, spec, {absl::StrCat(kHeaderMount, "/", name)}));
-    return WriteReadableFile(absl::StrCat(dir, "/", name, config.tools->precompiled_suffix),
-                             precompiled);
+    return folder->Write(absl::StrCat(name, config.tools->precompiled_suffix), precompiled);
   };
   // Returns the text that the compiler reads, less the structs, which are in both headers.
   const auto preprocess = [&](const char* name, const v1::CompileRules& of) {
@@ -165,7 +179,7 @@ absl::StatusOr<std::string> Compiler::CompileHeader(
     spec.argv.insert(spec.argv.end(), part->begin(), part->end());
   spec.argv.insert(spec.argv.end(), {"-o", "/work/made"});
   spec.collect = {"made"};
-  ASSIGN_OR_RETURN(SandboxResult result, Sandbox::Run(spec));
+  ASSIGN_OR_RETURN(SandboxResult result, RunInSandbox(spec));
   const auto made = result.files.find("made");
   if (!Succeeded(result) || made == result.files.end())
     return absl::InvalidArgumentError(
@@ -189,7 +203,7 @@ absl::StatusOr<std::string> Compiler::CompileShim(const CompileConfig& config,
   spec.binds = {{config.headers->folder->path(), kHeaderMount}};
   spec.files = {{"shim.cc", source}};
   spec.collect = {"shim.o"};
-  ASSIGN_OR_RETURN(SandboxResult result, Sandbox::Run(spec));
+  ASSIGN_OR_RETURN(SandboxResult result, RunInSandbox(spec));
   if (!Succeeded(result) || result.files.count("shim.o") == 0)
     return absl::InvalidArgumentError(
         absl::StrCat("signature or args: ", HowItEnded(*config.tools, result), "\n",
@@ -214,7 +228,7 @@ absl::StatusOr<SandboxResult> Compiler::Link(const CompileConfig& config, const 
                 {"shim.o", shim_object},
                 {"exports", "{ global: whet_entry; local: *; };\n"}};
   spec.collect = {"kernel.so"};
-  return Sandbox::Run(spec);
+  return RunInSandbox(spec);
 }
 
 CompileResult Compiler::Compile(const CompileConfig& config, const std::string& shim_object,

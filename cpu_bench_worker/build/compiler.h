@@ -59,7 +59,8 @@ class Compiler {
 
   // Precompiles the allowed headers of `rules` and, behind them, `structs`
   // (common/problem/struct_type.h), once per set of flags and text. INVALID_ARGUMENT: a header,
-  // struct or flag that the compiler refuses, or a compiler that is not here.
+  // struct or flag that the compiler refuses. FAILED_PRECONDITION: a compiler that is not here.
+  // UNAVAILABLE, as of all methods: a fault of this host's.
   absl::StatusOr<CompileConfig> Prepare(const v1::CompileRules& rules, double compile_s,
                                         const std::string& structs = "");
   // Compiles the trusted entry to an object file. INVALID_ARGUMENT with the compiler's message:
@@ -69,6 +70,9 @@ class Compiler {
   // headers is compiled with them as well, so it may take the config's limit twice.
   CompileResult Compile(const CompileConfig& config, const std::string& shim_object,
                         const std::string& source, const std::string& function) const;
+
+  // UNAVAILABLE: precompiled headers that are in use are not where they were.
+  absl::Status Check();
 
   // The compilers of this host, g++ first.
   const std::vector<ToolChain>& tool_chains() const { return tools_; }

@@ -10,6 +10,7 @@
 #include "common/futex.h"
 #include "common/status_macros.h"
 #include "cpu_bench_worker/host/raw_clock.h"
+#include "cpu_bench_worker/verdict/failure.h"
 
 namespace whetstone {
 namespace {
@@ -69,7 +70,9 @@ absl::StatusOr<std::unique_ptr<KernelProcess>> KernelProcess::Start(const Kernel
   box.limits.memory_bytes_max = kOwnBytes + spec.memory_bytes +
                                 static_cast<int64_t>(mailbox->input_bytes + spec.output_bytes);
   box.limits.processes_max = spec.threads > 1 ? 4 * spec.threads : 1;
-  ASSIGN_OR_RETURN(self->process_, Sandbox::Start(box));
+  absl::StatusOr<std::unique_ptr<SandboxProcess>> process = Sandbox::Start(box);
+  RETURN_IF_ERROR(OurStatus(process.status()));
+  self->process_ = *std::move(process);
   absl::StatusOr<SchedulerStateMonitor> monitor =
       SchedulerStateMonitor::Open(self->process_->pid());
   if (monitor.ok()) {

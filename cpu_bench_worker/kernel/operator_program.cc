@@ -58,7 +58,8 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
     spec.spin = false;
     ASSIGN_OR_RETURN(process_, KernelProcess::Start(spec));
     if (process_->AwaitReady(kLoadDeadline) != WaitResult::kResponded)
-      return absl::InternalError(absl::StrCat("the problem's ", name_, " could not be loaded"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the problem's ", name_, " could not be loaded"));
     process_->SetRealtimePriority();  // The program is trusted, short, and waited for.
   }
   if (batch.input_bytes() > 0) std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
@@ -78,7 +79,7 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
     detail = FailureOfEnd(result, doing).detail;
   }
   process_.reset();
-  return absl::InternalError(absl::StrCat("the problem's ", name_, " ", detail));
+  return absl::InvalidArgumentError(absl::StrCat("the problem's ", name_, " ", detail));
 }
 
 absl::StatusOr<std::string> OperatorProgram::Compute(const CallBatch& batch) {

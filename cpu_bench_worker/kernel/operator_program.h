@@ -2,7 +2,8 @@
 // fill can express) and the checker (several right answers). Trusted code, but it reads what a
 // hostile candidate wrote, so it runs in a sandboxed child like any kernel.
 //
-// Errors are ours: a program of the problem that crashes or hangs is not the candidate's fault.
+// No error is the candidate's. INVALID_ARGUMENT: the program crashed, hung or could not be loaded;
+// UNAVAILABLE and others: this host could not run it.
 // One thread at a time.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_KERNEL_OPERATOR_PROGRAM_H_
 #define WHETSTONE_CPU_BENCH_WORKER_KERNEL_OPERATOR_PROGRAM_H_

@@ -21,6 +21,21 @@ TEST(BuildCacheTest, FindsWhatWasAdded) {
   EXPECT_EQ(cache.Find("a")->verdict.object_hash(), "hash of o");
 }
 
+TEST(BuildCacheTest, KeepsOnlyWhatAnotherBuildWouldEndWith) {
+  BuildCache cache(1 << 20);
+  Artefact failed;
+  failed.final = true;
+  failed.verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
+  cache.Add("a", failed);
+  failed.verdict.set_outcome(v1::COMPILE_ERROR);
+  failed.verdict.set_detail("compiling took longer than the problem allows");
+  cache.Add("a", failed);
+  EXPECT_EQ(cache.Find("a"), nullptr);
+  failed.verdict.set_detail("line 3: error: expected ';'");
+  cache.Add("a", failed);
+  EXPECT_NE(cache.Find("a"), nullptr);
+}
+
 TEST(BuildCacheTest, ForgetsTheLeastRecentlyUsed) {
   BuildCache cache(50'000);
   for (const char* key : {"a", "b", "c", "d"}) cache.Add(key, Built(std::string(10'000, *key)));

@@ -134,6 +134,7 @@ absl::StatusOr<std::unique_ptr<HostPeak>> HostPeak::Create(Compiler* compiler,
                                                            const std::string& kernel_binary,
                                                            const std::string& work_dir) {
   std::unique_ptr<HostPeak> peak(new HostPeak);
+  ASSIGN_OR_RETURN(peak->folder_, OwnedFolder::Make(work_dir + "/peak"));
   peak->kernel_binary_ = kernel_binary;
   peak->isa_ = IsaExtensions();
   const v1::Problem problem = PeakProblem();
@@ -150,8 +151,8 @@ absl::StatusOr<std::unique_ptr<HostPeak>> HostPeak::Create(Compiler* compiler,
     RETURN_IF_ERROR(compiled.status);
     if (!compiled.compiled)
       return absl::InternalError(absl::StrCat("host peak kernel: ", compiled.diagnostics));
-    bench->reference_object = absl::StrCat(work_dir, "/peak_", name, ".so");
-    RETURN_IF_ERROR(WriteReadableFile(bench->reference_object, compiled.object));
+    bench->reference_object = absl::StrCat(peak->folder_->path(), "/", name, ".so");
+    RETURN_IF_ERROR(peak->folder_->Write(absl::StrCat(name, ".so"), compiled.object));
   }
   return peak;
 }

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "cpu_bench_worker/build/compiler.h"
+#include "cpu_bench_worker/build/readable_file.h"
 #include "cpu_bench_worker/kernel/bench_context.h"
 
 namespace whetstone {
@@ -43,6 +44,9 @@ class HostPeak {
   // that was just read. Cached by size.
   absl::StatusOr<double> BytesPerNs(const SlotCores& cores, int64_t working_set_bytes);
 
+  // UNAVAILABLE: its kernels are not where they were.
+  absl::Status Check() const { return folder_->Check(); }
+
   // Nanoseconds that one call of `problem` at `shape` takes at least, by its `cost`; 0 where the
   // problem states none.
   absl::StatusOr<double> PhysicalFloorNs(const BenchProblem& problem, const CallShape& shape,
@@ -53,6 +57,7 @@ class HostPeak {
   // Best time of one call with these values of the size variables n and reps.
   absl::StatusOr<double> BestNs(const BenchProblem& problem, const SlotCores& cores, int64_t n,
                                 int64_t reps);
+  std::unique_ptr<OwnedFolder> folder_;  // of its kernels
   std::string kernel_binary_;
   std::vector<std::string> isa_;
   BenchProblem flops_;

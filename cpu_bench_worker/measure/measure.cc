@@ -28,11 +28,11 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/file.h"
@@ -40,13 +40,13 @@
 #include "common/problem/problem_hash.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
-#include "cpu_bench_worker/build/isa.h"
 #include "cpu_bench_worker/measure/build_cache.h"
 #include "cpu_bench_worker/measure/calibrate.h"
 #include "cpu_bench_worker/measure/pipeline.h"
 #include "cpu_bench_worker/measure/recently_used.h"
 #include "cpu_bench_worker/measure/slot_aa_thresholds.h"
 #include "cpu_bench_worker/measure/verdict_cache.h"
+#include "cpu_bench_worker/measure/worker_info.h"
 #include "sandbox/sandbox.h"
 
 namespace whetstone {
@@ -73,14 +73,6 @@ struct Entry {
   std::atomic<bool> cancelled{false};
 };
 
-// A compiler can hit a limit because the machine is busy; an error in the text stays one.
-bool Repeatable(const Artefact& artefact) {
-  const v1::Verdict& verdict = artefact.verdict;
-  return !artefact.final || verdict.outcome() == v1::NO_CODE ||
-         verdict.outcome() == v1::FORBIDDEN ||
-         (verdict.outcome() == v1::COMPILE_ERROR && absl::StrContains(verdict.detail(), "error: "));
-}
-
 class MeasurerImpl final : public Measurer {
  public:
   explicit MeasurerImpl(TempDir dir) : dir_(std::move(dir)) {}
@@ -98,6 +90,12 @@ class MeasurerImpl final : public Measurer {
   v1::WorkerInfo Info() override;
 
  private:
+  // PutProblem, but that what it says counts only if the folder is whole.
+  absl::StatusOr<v1::Calibration> Take(const v1::Problem& problem, const std::string& hash,
+                                       const v1::Calibration* known);
+  // Says whether all that was compiled is where it was: `whole` is so of problems. What was
+  // compiled or measured without it may be wrong in any way. UNAVAILABLE, and options.broken.
+  absl::Status CheckFolder(absl::Status whole);
   // Runs the stages that are missing; on return the entry's artefact is as far as asked.
   absl::Status Run(const PreparedProblem& problem, const v1::MeasureRequest& request, Entry* entry);
   // Notes where and from which inputs the verdict comes.
@@ -105,6 +103,8 @@ class MeasurerImpl final : public Measurer {
                  v1::Verdict* verdict) const;
 
   TempDir dir_;
+  std::once_flag broken_once_;
+  std::function<void(const absl::Status&)> broken_;
   // A candidate that knew the seed could compute its answers while it is loaded; campaign seeds and
   // candidate ids can be guessed, and where its memory lies tells when a guess is right.
   uint64_t secret_ = 0;
@@ -130,6 +130,7 @@ class MeasurerImpl final : public Measurer {
 };
 
 absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
+  broken_ = options.broken;
   std::string bin = options.bin_dir;
   if (bin.empty()) {
     char self[4096];
@@ -177,11 +178,37 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status MeasurerImpl::CheckFolder(absl::Status whole) {
+  whole.Update(peak_->Check());
+  whole.Update(slot_aa_->Check());
+  if (const absl::Status all = dir_.Check(); !all.ok()) whole = all;
+  if (whole.ok()) return whole;
+  whole = absl::UnavailableError(
+      absl::StrCat(whole.message(), ", which this worker needs: it must be started again"));
+  std::call_once(broken_once_, [&] {
+    if (broken_) broken_(whole);
+  });
+  return whole;
+}
+
 absl::StatusOr<v1::Calibration> MeasurerImpl::PutProblem(const v1::Problem& problem,
                                                          const v1::Calibration* known) {
   RETURN_IF_ERROR(slots_->Fits(problem.compile().threads()));
   const std::string hash = ProblemHash(problem);
   const std::lock_guard<std::mutex> put_lock(put_mutex_);
+  absl::StatusOr<v1::Calibration> calibration = Take(problem, hash, known);
+  absl::Status whole = compiler_->Check();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto taken = problems_.Find(hash)) whole.Update(taken->Check());
+  }
+  RETURN_IF_ERROR(CheckFolder(whole));
+  return calibration;
+}
+
+absl::StatusOr<v1::Calibration> MeasurerImpl::Take(const v1::Problem& problem,
+                                                   const std::string& hash,
+                                                   const v1::Calibration* known) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (const auto known_here = problems_.Find(hash)) return known_here->calibration;
@@ -244,6 +271,7 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
     entry->running = true;
   }
   const absl::Status status = Run(*problem, request, entry.get());
+  const absl::Status whole = CheckFolder(problem->Check());
   std::unique_lock<std::mutex> lock(mutex_);
   entry->running = false;
   finished_.notify_all();
@@ -251,6 +279,11 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
     entry->cancelled = true;
     entries_.Erase(request.candidate_id());
     return absl::CancelledError(absl::StrCat(request.candidate_id(), " was cancelled"));
+  }
+  if (!whole.ok()) {
+    entry->artefact = Artefact();
+    entry->built = false;
+    return whole;
   }
   v1::Verdict& verdict = entry->artefact.verdict;
   if (!status.ok()) {
@@ -285,7 +318,7 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
       artefact.spent_s = 0;
     } else {
       artefact = pipeline_->Build(problem, request.source(), &entry->cancelled);
-      if (Repeatable(artefact)) builds_.Add(key, artefact);
+      builds_.Add(key, artefact);
     }
     entry->built = artefact.verdict.outcome() != v1::INFRASTRUCTURE_ERROR;
     if (!artefact.final && !request.fresh()) {
@@ -343,44 +376,8 @@ void MeasurerImpl::Cancel(const std::vector<std::string>& candidate_ids) {
 }
 
 v1::WorkerInfo MeasurerImpl::Info() {
-  v1::WorkerInfo info;
-  info.set_host_id(HostId());
-  info.set_hostname(Hostname());
-  info.set_cpu_model(host_.cpu_model());
-  info.set_cores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
-  for (const std::string& name : IsaExtensions()) info.add_isa(name);
-  const std::vector<ToolChain>& tools = compiler_->tool_chains();
-  info.set_compiler(tools[0].version);
-  for (size_t i = 1; i < tools.size(); ++i) info.add_other_compilers(tools[i].version);
-  info.set_isolation(isolation_.summary);
-  for (const std::string& what : isolation_.missing) info.add_isolation_missing(what);
-  switch (isolation_.level) {
-    case Isolation::Level::kNamespaces:
-      info.set_isolation_level(v1::NAMESPACES);
-      break;
-    case Isolation::Level::kLandlock:
-      info.set_isolation_level(v1::LANDLOCK);
-      break;
-    case Isolation::Level::kCgroups:
-      info.set_isolation_level(v1::CGROUPS);
-      break;
-  }
-  info.set_slots(static_cast<int>(slots_->plan().slots.size()));
-  for (const SlotCores& slot : slots_->plan().slots) {
-    info.add_slot_cores(slot.timer);
-    for (const int core : slot.kernel)
-      if (core != slot.timer) info.add_slot_cores(core);
-  }
-  for (const int core : slots_->plan().idle) info.add_slot_cores(core);
+  v1::WorkerInfo info = DescribeWorker(slots_->plan(), compiler_->tool_chains(), isolation_, host_);
   info.set_noise_band(aa_threshold_);
-  info.set_microcode(host_.microcode());
-  const CorePlan& plan = slots_->plan();
-  info.mutable_build_cores()->Assign(plan.build.begin(), plan.build.end());
-  info.set_build_apart(plan.build_apart);
-  info.set_slots_apart_max(plan.slots_apart_max);
-  info.set_numa_nodes(plan.nodes);
-  info.set_threads_max(static_cast<int>(plan.all.size()));
-  info.set_threads_apart_max(static_cast<int>(plan.all.size()) - 1);
   for (const double threshold : slot_aa_->All()) info.add_slot_noise_bands(threshold);
   info.set_slot_noise_measurements(slot_aa_->measurements());
   return info;

@@ -24,6 +24,7 @@
 #define WHETSTONE_CPU_BENCH_WORKER_MEASURE_MEASURE_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,10 @@ struct MeasurerOptions {
   // Measures the A/A threshold of every slot right away, in the background, instead of before its
   // first candidate.
   bool aa_at_start = false;
+  // Called once, from any thread, by the first call that is UNAVAILABLE: this measurer's folder is
+  // not whole any more, say because somebody cleaned up $TMPDIR, and every call fails from then on.
+  // What was measured meanwhile does not count. May be empty.
+  std::function<void(const absl::Status& why)> broken;
   // Tests only: false lets hostile code past the screen, so that the sandbox and the ruler are
   // tested on their own. The canonical hash and the technique tags are then empty.
   bool screen = true;
@@ -66,7 +71,8 @@ class Measurer {
   // against itself gives the A/A threshold, the expert its verdict. `known` (may be null) is an
   // earlier calibration of this host and skips both. Idempotent by ProblemHash. INVALID_ARGUMENT:
   // the problem is unsound; the message names the field and what to change. FAILED_PRECONDITION:
-  // this host can't measure it (fewer cores than compile.threads).
+  // this host can't measure it (fewer cores than compile.threads, no such compiler). Any other
+  // code: a fault of this host's, which may pass (its disk is full); UNAVAILABLE also: see options.
   virtual absl::StatusOr<v1::Calibration> PutProblem(const v1::Problem& problem,
                                                      const v1::Calibration* known) = 0;
 
@@ -74,7 +80,7 @@ class Measurer {
   // or gets the verdict already reached; a call with `time` after one without goes on from its
   // artefact. FAILED_PRECONDITION: unknown problem_hash (or so long unused that it was forgotten),
   // call PutProblem first. INVALID_ARGUMENT: no candidate_id, one that names another program, or
-  // more bytes than any program has. CANCELLED: by Cancel.
+  // more bytes than any program has. CANCELLED: by Cancel. UNAVAILABLE: see options.
   virtual absl::StatusOr<v1::Verdict> Measure(const v1::MeasureRequest& request) = 0;
 
   // Drops candidates that wait or run; their Measure calls return CANCELLED. Unknown ids are

@@ -63,8 +63,8 @@ class Pipeline {
 
   // The reference against itself: right by its own rule and how far apart equal code measures.
   // INVALID_ARGUMENT: the reference isn't deterministic, or disagrees with the oracle or checker.
-  // CANCELLED: by the flag (may be null). A disturbed machine can spoil one try: where the first is
-  // wide, the median of `tries` counts.
+  // UNAVAILABLE: a fault of this host's. CANCELLED: by the flag (may be null). A disturbed machine
+  // can spoil one try: where the first is wide, the median of `tries` counts.
   absl::StatusOr<double> AaThreshold(const PreparedProblem& problem, SlotPool::Lease* lease,
                                      int tries, const std::atomic<bool>* cancelled);
 

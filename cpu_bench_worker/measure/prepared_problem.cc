@@ -84,7 +84,7 @@ absl::StatusOr<std::string> CompileProgram(const PreparedProblem& prepared, Comp
         absl::StrCat("the problem's ", name, " ", why, "\n", result.diagnostics));
   }
   const std::string path = absl::StrCat(prepared.folder->path(), "/", name, ".so");
-  RETURN_IF_ERROR(WriteReadableFile(path, result.object));
+  RETURN_IF_ERROR(prepared.folder->Write(absl::StrCat(name, ".so"), result.object));
   return path;
 }
 

@@ -15,6 +15,13 @@
 namespace whetstone {
 
 struct PreparedProblem {
+  // UNAVAILABLE: what was compiled for it is not where it was.
+  absl::Status Check() const {
+    absl::Status there = folder->Check();
+    there.Update(config.headers->folder->Check());
+    return there;
+  }
+
   std::unique_ptr<OwnedFolder> folder;  // of its objects
   BenchProblem bench;
   std::string function;
@@ -26,6 +33,7 @@ struct PreparedProblem {
 
 // Everything but the calibration. Objects are written into a folder of its own below `dir`.
 // `screen` may be null (tests). INVALID_ARGUMENT names what is wrong with the problem.
+// FAILED_PRECONDITION: this host lacks its compiler. UNAVAILABLE: a fault of this host's.
 absl::StatusOr<std::unique_ptr<PreparedProblem>> PrepareProblem(const v1::Problem& problem,
                                                                 const std::string& hash,
                                                                 Compiler* compiler,

@@ -35,6 +35,11 @@ absl::Status SlotAaThresholds::Prepare() {
   return absl::OkStatus();
 }
 
+absl::Status SlotAaThresholds::Check() {
+  const std::lock_guard<std::mutex> lock(prepare_mutex_);
+  return problem_ == nullptr ? absl::OkStatus() : problem_->Check();
+}
+
 double SlotAaThresholds::Widest() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   double widest = 0;

@@ -36,6 +36,9 @@ class SlotAaThresholds {
   // Errors are ours, or CANCELLED.
   absl::StatusOr<double> Current(SlotPool::Lease* lease, const std::atomic<bool>* cancelled);
 
+  // UNAVAILABLE: the kernel, if it was compiled, is not where it was.
+  absl::Status Check();
+
   // The largest of all slots' that are not older than the interval: what programs of a group earn
   // must not depend on which slot each ran on.
   double Widest() const;

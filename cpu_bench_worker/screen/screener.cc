@@ -8,6 +8,7 @@
 #include "common/status_macros.h"
 #include "cpu_bench_worker/screen/screen_protocol.h"
 #include "cpu_bench_worker/screen/screen_report.h"
+#include "cpu_bench_worker/verdict/failure.h"
 
 namespace whetstone {
 namespace {
@@ -48,7 +49,9 @@ absl::Status Screener::Start() {
   spec.limits.cpu = kLife;
   spec.limits.memory_bytes_max = int64_t{4} << 30;
   spec.limits.file_bytes_max = int64_t{1} << 30;
-  ASSIGN_OR_RETURN(process_, Sandbox::Start(spec));
+  absl::StatusOr<std::unique_ptr<SandboxProcess>> process = Sandbox::Start(spec);
+  RETURN_IF_ERROR(OurStatus(process.status()));
+  process_ = *std::move(process);
   return absl::OkStatus();
 }
 

@@ -31,7 +31,7 @@ grpc::Status WorkerService::PutProblem(grpc::ServerContext*, const v1::PutProble
                                        v1::PutProblemResponse* response) {
   const std::string hash = ProblemHash(request->problem());
   if (request->problem_hash() != hash)
-    return ToGrpcStatus(absl::InvalidArgumentError(
+    return ToGrpcStatus(absl::FailedPreconditionError(
         absl::StrCat("problem_hash is '", request->problem_hash(), "', but the problem's is '",
                      hash, "'; coordinator and worker must be of one version")));
   if (const v1::WorkerInfo info = measurer_->Info();

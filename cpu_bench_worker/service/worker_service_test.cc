@@ -89,7 +89,7 @@ TEST_F(WorkerServiceTest, TheHashIsChecked) {
   *request.mutable_problem() = MatmulProblem();
   request.set_problem_hash("wrong");
   const grpc::Status refused = service_.PutProblem(&context_, &request, &response);
-  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "nobody's problem";
   EXPECT_TRUE(absl::StrContains(refused.error_message(), "'wrong'")) << refused.error_message();
   EXPECT_EQ(measurer_.puts, 0);
   request.set_problem_hash(ProblemHash(request.problem()));

@@ -98,7 +98,8 @@ Failure PairedRun::Ended(Side side, WaitResult waited, const std::string& doing,
     failure = FailureOfEnd(*result, doing);
   }
   if (side == Side::kReference)
-    return OurFault(absl::InternalError(absl::StrCat("the problem's reference ", failure.detail)));
+    return OurFault(
+        absl::InvalidArgumentError(absl::StrCat("the problem's reference ", failure.detail)));
   return failure;
 }
 
@@ -124,7 +125,8 @@ std::optional<Failure> PairedRun::AwaitAsleep(Side side, const CallBatch* batch,
     if (static_cast<double>(RawNowNs() - begin) > kSleepDeadlineNs) break;
   }
   if (side == Side::kReference)
-    return OurFault(absl::InternalError("the reference did not go to sleep after its response"));
+    return OurFault(
+        absl::InvalidArgumentError("the reference did not go to sleep after its response"));
   return Failure{v1::FORBIDDEN,
                  absl::StrCat("kept computing after it had returned from ", Doing(batch))};
 }
@@ -138,7 +140,7 @@ Failure PairedRun::WasAwake(Side side, const CallBatch& batch) {
   if (!process(side).monitor().Snapshot().alive)
     return Ended(side, WaitResult::kEnded, Doing(&batch), 0);
   if (side == Side::kReference)
-    return OurFault(absl::InternalError("the reference ran between calls"));
+    return OurFault(absl::InvalidArgumentError("the reference ran between calls"));
   return Failure{v1::FORBIDDEN, "ran between calls, when it should have slept"};
 }
 

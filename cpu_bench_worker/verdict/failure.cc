@@ -10,7 +10,11 @@
 namespace whetstone {
 
 Failure OurFault(const absl::Status& status) {
-  return {v1::INFRASTRUCTURE_ERROR, std::string(status.message())};
+  return {v1::INFRASTRUCTURE_ERROR, std::string(status.message()), absl::IsInvalidArgument(status)};
+}
+
+absl::Status OurStatus(const absl::Status& status) {
+  return status.ok() ? status : absl::UnavailableError(status.message());
 }
 
 Failure FailureOfEnd(const SandboxResult& result, const std::string& doing) {

@@ -13,10 +13,15 @@ namespace whetstone {
 struct Failure {
   v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
   std::string detail;
+  bool unsound = false;  // a program of the problem's operator failed
 };
 
-// A fault of ours, whoever ran: INFRASTRUCTURE_ERROR.
+// A fault of ours or, with INVALID_ARGUMENT, of the problem's, whoever ran: INFRASTRUCTURE_ERROR.
 Failure OurFault(const absl::Status& status);
+
+// The same fault for whoever puts a problem: UNAVAILABLE with its text. INVALID_ARGUMENT, as the
+// sandbox calls a missing file, would say that the problem is unsound. OK stays OK.
+absl::Status OurStatus(const absl::Status& status);
 
 // How a kernel process that should have gone on ended. `doing` completes "… while DOING", for
 // example "computing n=96".

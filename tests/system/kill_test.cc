@@ -169,6 +169,35 @@ TEST_F(KillTest, KilledWorkerIsRestarted) {
   ExpectKept(verdicts, Verdicts(), "verdict");
 }
 
+// Somebody cleans up $TMPDIR.
+TEST_F(KillTest, AWorkerWhoseFolderIsRemovedEndsAndIsStartedAgain) {
+  const auto run = RunUntil(2);
+  const Rows verdicts = Verdicts();
+  const auto workers = ServicesOf("whet-worker");
+  ASSERT_EQ(workers.size(), 1u);
+  std::string folder;
+  std::error_code closed;
+  for (const auto& fd :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", workers[0], "/fd"))) {
+    const std::filesystem::path path = std::filesystem::read_symlink(fd.path(), closed);
+    if (path.filename().string().starts_with("whet-worker.")) folder = path;
+  }
+  ASSERT_FALSE(folder.empty());
+  std::filesystem::remove_all(folder);
+  const WhetResult result = run->Wait(seconds(300));
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  ExpectComplete(kSteps);
+  ExpectKept(verdicts, Verdicts(), "verdict");
+  for (const auto& [place, row] : Verdicts()) {
+    EXPECT_THAT(row, testing::Not(HasSubstr("INFRASTRUCTURE_ERROR"))) << place;
+  }
+  std::string logs;
+  for (const auto& file : std::filesystem::directory_iterator(RunDirectory() + "/logs")) {
+    logs += ReadFile(file.path()).value();
+  }
+  EXPECT_THAT(logs, HasSubstr("somebody has removed " + folder));
+}
+
 TEST_F(KillTest, InterruptEndsCleanlyAndResumeGoesOn) {
   const auto run = RunUntil(2);
   run->Signal(SIGINT);
