@@ -1,6 +1,5 @@
 #include "coordinator/loop/run_campaign.h"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -68,18 +67,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   options.campaign = plan.campaign;
   options.log_dir = paths.logs();
   options.on_event = [&relay](const ServiceEvent& event) { relay.Hear(event); };
-  // Logins and starts may take minutes: whom they wait for is told every second.
-  const SteadyClock clock;
-  const auto opening_since = clock.Now();
-  int64_t told_s = 0;
-  options.cancelled = [&] {
-    const int64_t waited_s =
-        std::chrono::duration_cast<std::chrono::seconds>(clock.Now() - opening_since).count();
-    if (std::exchange(told_s, waited_s) != waited_s) {
-      console->Status(absl::StrCat(waited_s, " s waiting for ", relay.Missing()));
-    }
-    return signals->stopped();
-  };
+  options.cancelled = StoppedWhileOpening(&relay, signals, console);
   // A run that has begun is not held up by one host.
   ASSIGN_OR_RETURN(const bool has_progress, journal->HasProgress());
   options.workers_may_be_missing = has_progress;
@@ -106,6 +94,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     hooks.workers.push_back(workers.back().get());
   }
   hooks.journal = journal;
+  const SteadyClock clock;
   hooks.clock = &clock;
   CampaignState state(&plan, names);
   state.Restore(std::move(before));

@@ -1,5 +1,7 @@
 #include "coordinator/loop/service_relay.h"
 
+#include <chrono>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -67,6 +69,8 @@ std::string ServiceRelay::Missing() {
       continue;
     }
     absl::StrAppend(&missing, missing.empty() ? "" : ", ", name);
+    if (event.state == ServiceEvent::State::kLost)
+      absl::StrAppend(&missing, " (", event.detail, ")");
   }
   return missing;
 }
@@ -74,6 +78,22 @@ std::string ServiceRelay::Missing() {
 void ServiceRelay::Detach() {
   const std::lock_guard<std::mutex> lock(mutex_);
   post_ = nullptr;
+}
+
+std::function<bool()> StoppedWhileOpening(ServiceRelay* relay, const StopSignals* signals,
+                                          Console* console) {
+  using std::chrono::steady_clock;
+  return [=, since = steady_clock::now(), told_s = int64_t{0}]() mutable {
+    const int64_t waited_s =
+        std::chrono::duration_cast<std::chrono::seconds>(steady_clock::now() - since).count();
+    if (std::exchange(told_s, waited_s) != waited_s) {
+      const std::string missing = relay->Missing();
+      if (!missing.empty()) {
+        console->Status(absl::StrCat(waited_s, " s waiting for ", missing));
+      }
+    }
+    return signals->stopped();
+  };
 }
 
 }  // namespace whetstone

@@ -13,6 +13,8 @@
 
 #include "coordinator/campaign/campaign_events.h"
 #include "coordinator/services/cluster.h"
+#include "coordinator/terminal/console.h"
+#include "coordinator/terminal/stop_signals.h"
 
 namespace whetstone {
 
@@ -29,8 +31,8 @@ class ServiceRelay {
   // is called while attached.
   void AddWorker(const std::string& name, ServiceIndex index);
   void Detach();
-  // Returns the services that are being connected or have been lost, "trainer gpu01, worker cpu03";
-  // empty: none is.
+  // Returns the services that are being connected or have been lost, and why those were, "trainer
+  // gpu01, worker cpu03 (connection reset)"; empty: none is.
   std::string Missing();
 
  private:
@@ -42,6 +44,12 @@ class ServiceRelay {
   std::map<std::string, ServiceIndex> indices_;  // protected by mutex_
   std::function<void(CampaignEvent)> post_;      // protected by mutex_
 };
+
+// Returns a ClusterOptions::cancelled that says whether the run was stopped; meanwhile, every
+// second, it tells whom the cluster waits for, as logins and starts may take minutes. All are
+// borrowed, the relay as the cluster's listener.
+std::function<bool()> StoppedWhileOpening(ServiceRelay* relay, const StopSignals* signals,
+                                          Console* console);
 
 }  // namespace whetstone
 

@@ -62,7 +62,7 @@ TEST_F(ServiceRelayTest, NamesWhomTheClusterStillWaitsFor) {
   relay_.Hear({"trainer", State::kReady, "", true});
   relay_.Hear({"worker a", State::kLost, "no route to host", false});
   relay_.Hear({"worker b", State::kFailed, "its host key has changed", false});
-  EXPECT_EQ(relay_.Missing(), "worker a");
+  EXPECT_EQ(relay_.Missing(), "worker a (no route to host)");
 }
 
 TEST_F(ServiceRelayTest, PassesOnChangesOnly) {

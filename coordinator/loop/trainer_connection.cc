@@ -12,15 +12,20 @@ absl::StatusOr<std::unique_ptr<TrainerConnection>> TrainerConnection::Open(
   ClusterOptions services;
   services.campaign = campaign;
   services.log_dir = log_dir;
-  services.on_event = [console](const ServiceEvent& event) { console->Status(event.detail); };
-  services.cancelled = [signals] { return signals->stopped(); };
+  auto relay = std::make_unique<ServiceRelay>(
+      [console](const std::string& detail) { console->Status(detail); });
+  services.on_event = [heard = relay.get()](const ServiceEvent& event) { heard->Hear(event); };
+  services.cancelled = StoppedWhileOpening(relay.get(), signals, console);
   services.worker_list.emplace();  // no workers
   ASSIGN_OR_RETURN(std::unique_ptr<Cluster> cluster, OpenCluster(std::move(services)));
-  return std::unique_ptr<TrainerConnection>(new TrainerConnection(std::move(cluster), signals));
+  return std::unique_ptr<TrainerConnection>(
+      new TrainerConnection(std::move(relay), std::move(cluster), signals));
 }
 
-TrainerConnection::TrainerConnection(std::unique_ptr<Cluster> cluster, StopSignals* signals)
-    : cluster_(std::move(cluster)),
+TrainerConnection::TrainerConnection(std::unique_ptr<ServiceRelay> relay,
+                                     std::unique_ptr<Cluster> cluster, StopSignals* signals)
+    : relay_(std::move(relay)),
+      cluster_(std::move(cluster)),
       client_(MakeGrpcTrainerClient(cluster_->trainer().target)),
       signals_(signals) {
   signals_->OnStop([this] { control_.Cancel(); });

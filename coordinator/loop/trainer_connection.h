@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "coordinator/loop/service_relay.h"
 #include "coordinator/rpc/call_options.h"
 #include "coordinator/rpc/trainer_client.h"
 #include "coordinator/services/cluster.h"
@@ -34,8 +35,10 @@ class TrainerConnection {
   absl::Status status() const { return cluster_->status(); }
 
  private:
-  TrainerConnection(std::unique_ptr<Cluster> cluster, StopSignals* signals);
+  TrainerConnection(std::unique_ptr<ServiceRelay> relay, std::unique_ptr<Cluster> cluster,
+                    StopSignals* signals);
 
+  const std::unique_ptr<ServiceRelay> relay_;  // it hears the cluster
   const std::unique_ptr<Cluster> cluster_;
   const std::unique_ptr<TrainerClient> client_;
   CallControl control_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <set>
@@ -269,6 +270,21 @@ TEST_F(DistributedTrainerTest, CancellingStopsAllRanks) {
     client.join();
     EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
     EXPECT_TRUE(Generate(trainer, Prompts()).status.ok());
+  });
+}
+
+// The consumer is held up by a client that reads nothing, and so cancels nothing.
+TEST_F(DistributedTrainerTest, WhatIsUnwantedStopsAllRanksThoughNobodyReads) {
+  Run(2, [&](DistributedTrainer& trainer) {
+    std::atomic<bool> unwanted = false;
+    GenerateStream stream([&] { return unwanted.load(); });
+    std::thread thief([&] {
+      while (stream.Progress().progress().tokens() == 0) std::this_thread::yield();
+      unwanted = true;
+    });
+    const absl::Status status = trainer.Generate(Prompts(/*tokens=*/1900), &stream);
+    thief.join();
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
   });
 }
 
