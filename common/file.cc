@@ -138,8 +138,12 @@ TempDir& TempDir::operator=(TempDir&& other) noexcept {
 
 absl::Status TempDir::Check() const {
   struct stat there, mine;
-  if (stat(path_.c_str(), &there) == 0 && fstat(lock_.get(), &mine) == 0 &&
-      there.st_dev == mine.st_dev && there.st_ino == mine.st_ino) {
+  const bool seen = stat(path_.c_str(), &there) == 0;
+  if (!seen && errno != ENOENT && errno != ENOTDIR) {
+    return absl::UnavailableError(absl::StrCat(path_, " can't be seen: ", strerror(errno)));
+  }
+  if (seen && fstat(lock_.get(), &mine) == 0 && there.st_dev == mine.st_dev &&
+      there.st_ino == mine.st_ino) {
     return absl::OkStatus();
   }
   return absl::NotFoundError(absl::StrCat("somebody has removed ", path_));

@@ -37,6 +37,7 @@ class TempDir {
   ~TempDir();
   const std::string& path() const { return path_; }
   // NOT_FOUND: it is not the directory there any more; somebody has removed or replaced it.
+  // UNAVAILABLE: it can't be seen.
   absl::Status Check() const;
 
  private:

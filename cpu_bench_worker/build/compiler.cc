@@ -182,7 +182,8 @@ absl::StatusOr<std::string> Compiler::CompileHeader(
   ASSIGN_OR_RETURN(SandboxResult result, RunInSandbox(spec));
   const auto made = result.files.find("made");
   if (!Succeeded(result) || made == result.files.end())
-    return absl::InvalidArgumentError(
+    return ProblemStatus(
+        MayBeTheHosts(result),
         absl::StrCat("compile: ", config.tools->name, " refuses the headers, types or flags: ",
                      HowItEnded(*config.tools, result), "\n", TrimDiagnostics(result.stderr_text)));
   return std::move(made->second);
@@ -205,9 +206,9 @@ absl::StatusOr<std::string> Compiler::CompileShim(const CompileConfig& config,
   spec.collect = {"shim.o"};
   ASSIGN_OR_RETURN(SandboxResult result, RunInSandbox(spec));
   if (!Succeeded(result) || result.files.count("shim.o") == 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat("signature or args: ", HowItEnded(*config.tools, result), "\n",
-                     TrimDiagnostics(result.stderr_text)));
+    return ProblemStatus(MayBeTheHosts(result),
+                         absl::StrCat("signature or args: ", HowItEnded(*config.tools, result),
+                                      "\n", TrimDiagnostics(result.stderr_text)));
   return std::move(result.files.at("shim.o"));
 }
 
@@ -248,6 +249,7 @@ CompileResult Compiler::Compile(const CompileConfig& config, const std::string& 
   const auto object = result->files.find("kernel.so");
   if (!Succeeded(*result) || object == result->files.end()) {
     out.diagnostics = TrimDiagnostics(result->stderr_text);
+    out.hosts = MayBeTheHosts(*result);
     const std::string wanted = absl::StrCat("undefined reference to `", function, "(");
     out.entry_missing = absl::StrContains(result->stderr_text, wanted);
     if (out.diagnostics.empty()) out.diagnostics = HowItEnded(tools, *result);

@@ -45,6 +45,7 @@ struct CompileResult {
   absl::Status status;  // not OK: our fault
   bool compiled = false;
   bool entry_missing = false;  // all compiled, but the problem's function isn't defined
+  bool hosts = false;          // it did not, and the host may be the cause (MayBeTheHosts)
   std::string object;          // bytes of the shared object
   std::string object_hash;     // SHA-256 (hex) of object, flags and tool chain
   std::string diagnostics;     // first errors, without paths: "line 3: error: …"

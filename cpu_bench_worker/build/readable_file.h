@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -67,12 +69,14 @@ class OwnedFolder {
     files_.push_back(path);
     return absl::OkStatus();
   }
-  // UNAVAILABLE: a file that was written is not there any more.
+  // UNAVAILABLE: a file that was written is not there any more, or can't be seen.
   absl::Status Check() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const std::string& path : files_) {
-      if (access(path.c_str(), F_OK) != 0)
-        return absl::UnavailableError(absl::StrCat("somebody has removed ", path));
+      if (access(path.c_str(), F_OK) == 0) continue;
+      return absl::UnavailableError(errno == ENOENT || errno == ENOTDIR
+                                        ? absl::StrCat("somebody has removed ", path)
+                                        : absl::StrCat(path, " can't be seen: ", strerror(errno)));
     }
     return absl::OkStatus();
   }

@@ -57,9 +57,17 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
     spec.life = kLife;
     spec.spin = false;
     ASSIGN_OR_RETURN(process_, KernelProcess::Start(spec));
-    if (process_->AwaitReady(kLoadDeadline) != WaitResult::kResponded)
-      return absl::InvalidArgumentError(
-          absl::StrCat("the problem's ", name_, " could not be loaded"));
+    const WaitResult ready = process_->AwaitReady(kLoadDeadline);
+    if (ready != WaitResult::kResponded) {
+      Failure failure{v1::TIMEOUT, "could not be loaded in time"};
+      if (ready == WaitResult::kEnded) {
+        ASSIGN_OR_RETURN(const SandboxResult result, process_->End());
+        failure = FailureOfEnd(result, "being loaded");
+      }
+      process_.reset();
+      return ProblemStatus(failure.hosts,
+                           absl::StrCat("the problem's ", name_, " ", failure.detail));
+    }
     process_->SetRealtimePriority();  // The program is trusted, short, and waited for.
   }
   if (batch.input_bytes() > 0) std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
@@ -73,13 +81,13 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(deadline), &elapsed_ns);
   if (waited == WaitResult::kResponded) return absl::OkStatus();
   const std::string doing = absl::StrCat("computing ", SizeText(batch.shape().size));
-  std::string detail = absl::StrCat("took over ", deadline.count(), " s while ", doing);
+  Failure failure{v1::TIMEOUT, absl::StrCat("took over ", deadline.count(), " s while ", doing)};
   if (waited == WaitResult::kEnded) {
     ASSIGN_OR_RETURN(const SandboxResult result, process_->End());
-    detail = FailureOfEnd(result, doing).detail;
+    failure = FailureOfEnd(result, doing);
   }
   process_.reset();
-  return absl::InvalidArgumentError(absl::StrCat("the problem's ", name_, " ", detail));
+  return ProblemStatus(failure.hosts, absl::StrCat("the problem's ", name_, " ", failure.detail));
 }
 
 absl::StatusOr<std::string> OperatorProgram::Compute(const CallBatch& batch) {

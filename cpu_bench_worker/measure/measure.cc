@@ -28,7 +28,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -96,6 +95,10 @@ class MeasurerImpl final : public Measurer {
   // Says whether all that was compiled is where it was: `whole` is so of problems. What was
   // compiled or measured without it may be wrong in any way. UNAVAILABLE, and options.broken.
   absl::Status CheckFolder(absl::Status whole);
+  absl::Status End() {
+    const std::lock_guard<std::mutex> lock(end_mutex_);
+    return end_;
+  }
   // Runs the stages that are missing; on return the entry's artefact is as far as asked.
   absl::Status Run(const PreparedProblem& problem, const v1::MeasureRequest& request, Entry* entry);
   // Notes where and from which inputs the verdict comes.
@@ -103,8 +106,9 @@ class MeasurerImpl final : public Measurer {
                  v1::Verdict* verdict) const;
 
   TempDir dir_;
-  std::once_flag broken_once_;
   std::function<void(const absl::Status&)> broken_;
+  std::mutex end_mutex_;
+  absl::Status end_;  // OK while everything is where it was; nothing counts from then on
   // A candidate that knew the seed could compute its answers while it is loaded; campaign seeds and
   // candidate ids can be guessed, and where its memory lies tells when a guess is right.
   uint64_t secret_ = 0;
@@ -182,13 +186,12 @@ absl::Status MeasurerImpl::CheckFolder(absl::Status whole) {
   whole.Update(peak_->Check());
   whole.Update(slot_aa_->Check());
   if (const absl::Status all = dir_.Check(); !all.ok()) whole = all;
-  if (whole.ok()) return whole;
-  whole = absl::UnavailableError(
+  const std::lock_guard<std::mutex> lock(end_mutex_);
+  if (whole.ok() || !end_.ok()) return end_;
+  end_ = absl::UnavailableError(
       absl::StrCat(whole.message(), ", which this worker needs: it must be started again"));
-  std::call_once(broken_once_, [&] {
-    if (broken_) broken_(whole);
-  });
-  return whole;
+  if (broken_) broken_(end_);
+  return end_;
 }
 
 absl::StatusOr<v1::Calibration> MeasurerImpl::PutProblem(const v1::Problem& problem,
@@ -196,6 +199,7 @@ absl::StatusOr<v1::Calibration> MeasurerImpl::PutProblem(const v1::Problem& prob
   RETURN_IF_ERROR(slots_->Fits(problem.compile().threads()));
   const std::string hash = ProblemHash(problem);
   const std::lock_guard<std::mutex> put_lock(put_mutex_);
+  RETURN_IF_ERROR(End());
   absl::StatusOr<v1::Calibration> calibration = Take(problem, hash, known);
   absl::Status whole = compiler_->Check();
   {
@@ -243,6 +247,7 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
         absl::StrCat("candidate_id has ", request.candidate_id().size(), " bytes and source ",
                      request.source().size(), "; at most ", kNameBytesMax, " and ", kSourceBytesMax,
                      " are taken"));
+  RETURN_IF_ERROR(End());
   std::shared_ptr<const PreparedProblem> problem;
   std::shared_ptr<Entry> entry;
   {

@@ -307,10 +307,9 @@ absl::StatusOr<double> Pipeline::AaThreshold(const PreparedProblem& problem, Slo
   };
   const auto failed = [](const Failure& failure) -> absl::Status {
     if (failure.outcome == kCancelledOutcome) return absl::CancelledError(failure.detail);
-    if (failure.outcome == v1::INFRASTRUCTURE_ERROR && !failure.unsound)
-      return absl::UnavailableError(failure.detail);
-    return absl::InvalidArgumentError(
-        absl::StrCat("the reference could not be measured: ", failure.detail));
+    const bool ours = failure.outcome == v1::INFRASTRUCTURE_ERROR && !failure.unsound;
+    return ProblemStatus(ours || failure.hosts,
+                         absl::StrCat("the reference could not be measured: ", failure.detail));
   };
   CheckReport check;
   if (const auto failure = CheckCandidate(&session, &check)) return failed(*failure);

@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "cpu_bench_worker/build/readable_file.h"
 #include "cpu_bench_worker/build/shim.h"
+#include "cpu_bench_worker/verdict/failure.h"
 
 namespace whetstone {
 namespace {
@@ -80,8 +81,8 @@ absl::StatusOr<std::string> CompileProgram(const PreparedProblem& prepared, Comp
     const std::string why = result.entry_missing ? absl::StrCat("does not define '", function,
                                                                 "' with the expected parameters")
                                                  : "does not compile";
-    return absl::InvalidArgumentError(
-        absl::StrCat("the problem's ", name, " ", why, "\n", result.diagnostics));
+    return ProblemStatus(result.hosts,
+                         absl::StrCat("the problem's ", name, " ", why, "\n", result.diagnostics));
   }
   const std::string path = absl::StrCat(prepared.folder->path(), "/", name, ".so");
   RETURN_IF_ERROR(prepared.folder->Write(absl::StrCat(name, ".so"), result.object));

@@ -99,7 +99,7 @@ Failure PairedRun::Ended(Side side, WaitResult waited, const std::string& doing,
   }
   if (side == Side::kReference)
     return OurFault(
-        absl::InvalidArgumentError(absl::StrCat("the problem's reference ", failure.detail)));
+        ProblemStatus(failure.hosts, absl::StrCat("the problem's reference ", failure.detail)));
   return failure;
 }
 

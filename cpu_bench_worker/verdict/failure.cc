@@ -8,16 +8,9 @@
 #include "cpu_bench_worker/shared_memory/mailbox.h"
 
 namespace whetstone {
+namespace {
 
-Failure OurFault(const absl::Status& status) {
-  return {v1::INFRASTRUCTURE_ERROR, std::string(status.message()), absl::IsInvalidArgument(status)};
-}
-
-absl::Status OurStatus(const absl::Status& status) {
-  return status.ok() ? status : absl::UnavailableError(status.message());
-}
-
-Failure FailureOfEnd(const SandboxResult& result, const std::string& doing) {
+Failure DescribeEnd(const SandboxResult& result, const std::string& doing) {
   // These are libstdc++'s words when an exception leaves a function; the allocator throws where a
   // limit bites.
   if (result.exit == SandboxExit::kSignaled && result.signal == SIGABRT &&
@@ -48,6 +41,39 @@ Failure FailureOfEnd(const SandboxResult& result, const std::string& doing) {
     return {v1::CRASH, absl::StrCat("could not be loaded: ", result.stderr_text.substr(0, 200))};
   return {v1::CRASH,
           absl::StrCat("ended by itself with exit code ", result.exit_code, " while ", doing)};
+}
+
+}  // namespace
+
+Failure OurFault(const absl::Status& status) {
+  return {v1::INFRASTRUCTURE_ERROR, std::string(status.message()), absl::IsInvalidArgument(status)};
+}
+
+absl::Status OurStatus(const absl::Status& status) {
+  return status.ok() ? status : absl::UnavailableError(status.message());
+}
+
+absl::Status ProblemStatus(bool hosts, const std::string& text) {
+  return hosts ? absl::UnavailableError(text) : absl::InvalidArgumentError(text);
+}
+
+bool MayBeTheHosts(const SandboxResult& result) {
+  switch (result.exit) {
+    case SandboxExit::kSignaled:
+      return result.signal == SIGKILL || result.signal == SIGTERM;
+    case SandboxExit::kExited:  // g++ and clang++ say so of the programs that they start
+      return result.exit_code != 0 &&
+             (absl::StrContains(result.stderr_text, "Killed signal terminated program") ||
+              absl::StrContains(result.stderr_text, "unable to execute command: Killed"));
+    default:
+      return false;
+  }
+}
+
+Failure FailureOfEnd(const SandboxResult& result, const std::string& doing) {
+  Failure failure = DescribeEnd(result, doing);
+  failure.hosts = MayBeTheHosts(result);
+  return failure;
 }
 
 }  // namespace whetstone

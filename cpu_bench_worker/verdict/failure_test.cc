@@ -36,5 +36,24 @@ TEST(FailureTest, EveryEndHasItsOutcome) {
   EXPECT_EQ(outcome(), v1::CRASH) << "leaving with 0 is no success";
 }
 
+TEST(FailureTest, WhatTheHostMayHaveDoneIsNotCalledUnsound) {
+  SandboxResult result;
+  result.exit = SandboxExit::kSignaled;
+  result.signal = SIGSEGV;
+  EXPECT_FALSE(FailureOfEnd(result, "computing").hosts);
+  result.signal = SIGKILL;
+  EXPECT_TRUE(FailureOfEnd(result, "computing").hosts) << "no memory is left, say";
+  result.exit = SandboxExit::kWallLimit;
+  EXPECT_FALSE(MayBeTheHosts(result)) << "it may loop for ever";
+  result.exit = SandboxExit::kExited;
+  result.exit_code = 1;
+  result.stderr_text = "reference.cc:3: error: expected ';'";
+  EXPECT_FALSE(MayBeTheHosts(result));
+  result.stderr_text = "g++: fatal error: Killed signal terminated program cc1plus";
+  EXPECT_TRUE(MayBeTheHosts(result));
+  EXPECT_EQ(ProblemStatus(true, "x"), absl::UnavailableError("x"));
+  EXPECT_EQ(ProblemStatus(false, "x"), absl::InvalidArgumentError("x"));
+}
+
 }  // namespace
 }  // namespace whetstone
