@@ -37,7 +37,7 @@ struct RunSummary {
   // The note is " before refills" with train.dynamic_sampling: the mean rewards are of the groups
   // sampled first.
   std::string reward_note;
-  std::optional<RunOwner> owner;  // the process that runs it now
+  std::optional<RunOwner> owner;  // the process that runs it now, or may do so
   std::vector<std::map<std::string, double>> warmup_rows;
   std::vector<std::map<std::string, double>> rows;  // GRPO, in order
   // Evaluations, in order, by the number of GRPO steps before them.
