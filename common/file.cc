@@ -1,20 +1,24 @@
 #include "common/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/network_file_system.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
@@ -38,6 +42,16 @@ absl::Status WriteAll(int fd, absl::string_view content, const std::string& path
     content.remove_prefix(static_cast<size_t>(n));
   }
   return absl::OkStatus();
+}
+
+// Whether a lock there is seen by all who can see the directory: elsewhere, on NFS say, a
+// directory's lock is its host's own.
+bool LocksAreSeen(const char* base) {
+  struct statfs info;
+  if (statfs(base, &info) != 0) return false;
+  constexpr int64_t kLocal[] = {TMPFS_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+                                OVERLAYFS_SUPER_MAGIC};
+  return std::count(std::begin(kLocal), std::end(kLocal), int64_t{info.f_type}) > 0;
 }
 
 // Removes what Make made for this prefix and user, and nobody holds any more.
@@ -108,8 +122,7 @@ absl::Status MakeDirectories(const std::string& path) {
 absl::StatusOr<TempDir> TempDir::Make(absl::string_view prefix) {
   const char* base = std::getenv("TMPDIR");
   if (base == nullptr || *base == '\0' || absl::string_view(base).size() > 40) base = "/tmp";
-  // Elsewhere a directory's lock may be its host's own.
-  if (NetworkFileSystem(base).empty()) SweepAbandoned(base, prefix);
+  if (LocksAreSeen(base)) SweepAbandoned(base, prefix);
   // Another process may sweep between the making of a directory and its lock: then another is made.
   constexpr int kAttemptsMax = 16;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {

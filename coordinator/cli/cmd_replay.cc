@@ -53,9 +53,9 @@ absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths,
         "bit; set that in the campaign file and run it anew to have a run that can be replayed"));
   }
   if (const std::optional<RunOwner> owner = RunDir::Owner(paths)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(paths.root(), " is in use by ", owner->text(),
-                     "; replay it when that has ended (Ctrl-C there stops it cleanly)"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        paths.root(), " is in use by ", owner->text(),
+        "; replay it when that has ended (Ctrl-C there stops it cleanly)", owner->doubt()));
   }
   if (options.keep.empty()) {
     if (!plan.campaign.has_cluster()) return absl::OkStatus();

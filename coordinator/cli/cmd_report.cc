@@ -44,11 +44,12 @@ int RunReport(const ReportOptions& options) {
   const std::string file = options.output.empty() ? paths->report() : options.output;
   const absl::Status written = WriteFileAtomically(
       file, ReportHtml(run->plan, *summary, *samples, KeptPortability(*paths, &console)));
-  if (!written.ok()) {
+  if (!written.ok() && options.output.empty()) {
     return console.Fail(absl::Status(
         written.code(), absl::StrCat(written.message(), "; to write it elsewhere: whet report ",
                                      options.root, " --output FILE")));
   }
+  if (!written.ok()) return console.Fail(written);
   if (!summary->rows.empty()) console.Line(RewardCurve(*summary));
   console.Line(SummaryText(*summary));
   console.Line(absl::StrCat("report: ", file));

@@ -88,8 +88,8 @@ class LiveRun {
     ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(root));
     const std::optional<RunOwner> owner = RunDir::Owner(paths);
     if (owner && !owner->here()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(root, " belongs to ", owner->text(), ", which can be asked there alone"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          root, " belongs to ", owner->text(), ", which can be asked there alone", owner->doubt()));
     }
     if (!owner) {
       CampaignPlan plan;

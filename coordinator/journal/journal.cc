@@ -20,8 +20,8 @@
 namespace whetstone {
 namespace {
 
-// A new file, without a transaction around it.
-// So long the writer waits for readers where there is no write-ahead log, and they for it.
+// So long the writer waits for readers where there is no write-ahead log, and they for it. A copy
+// that it waits for ends sooner (CopyToTemporary).
 constexpr int kBusyMs = 60000;
 
 // The schema before the table of changes.
@@ -77,12 +77,12 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, 
     return absl::NotFoundError(absl::StrCat("no journal at ", path));
   }
   std::unique_ptr<Journal> journal(new Journal(path));
-  RETURN_IF_ERROR(read_only ? journal->OpenToRead()
-                            : journal->OpenDatabase(path, SQLITE_OPEN_READWRITE));
+  RETURN_IF_ERROR(read_only ? journal->OpenToRead() : journal->OpenToWrite());
   ASSIGN_OR_RETURN(int64_t version, journal->Identify());
   if (!read_only) RETURN_IF_ERROR(journal->SetMode());
   // Who reads for long would hold up the writer where there is no write-ahead log.
-  if (read_only && (version < kSchemaWithoutChanges || !NetworkFileSystem(path).empty())) {
+  if (read_only &&
+      (version < kSchemaWithoutChanges || (!journal->copy_ && !NetworkFileSystem(path).empty()))) {
     RETURN_IF_ERROR(journal->CopyToTemporary());
     // Its writer may have brought it up to date in between.
     ASSIGN_OR_RETURN(version, journal->Identify());

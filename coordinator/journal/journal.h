@@ -133,14 +133,16 @@ class Journal {
  private:
   explicit Journal(std::string path);
   absl::Status OpenDatabase(const std::string& name, int flags);
-  // Opens the file, which somebody may be writing; where this process can not write beside it, as
-  // it is or, with what is not merged into it yet, as a copy.
+  // Opens the file, which somebody may be writing, or a copy where this process can not write
+  // beside a file that nobody is writing.
   absl::Status OpenToRead();
+  absl::Status OpenToWrite();
   // Chooses how SQLite keeps transactions whole, by where the file lies.
   absl::Status SetMode();
   // Checks that it is a journal and reads whose it is; returns its schema's version.
   absl::StatusOr<int64_t> Identify();
   absl::Status CheckPages();
+  // Goes on with a copy. UNAVAILABLE: the writer would wait for it for more than 10 s.
   absl::Status CopyToTemporary();
   absl::Status Migrate(int64_t version, bool own_checkpoints);
   absl::Status MigrateRows(bool own_checkpoints);

@@ -1,7 +1,10 @@
 // Journal's dealings with files of older versions.
 #include <sqlite3.h>
 
+#include <chrono>
 #include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
@@ -11,6 +14,19 @@
 #include "coordinator/journal/row_crc.h"
 
 namespace whetstone {
+namespace {
+
+constexpr std::chrono::seconds kHoldUpMax{10};
+constexpr int kPagesAtOnce = 256;
+
+// Whether a transaction is open that has changed something: without a write-ahead log, what it has
+// to take back is in this file until it is committed.
+bool WriterWaits(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::file_size(path + "-journal", error) > 0 && !error;
+}
+
+}  // namespace
 
 absl::Status Journal::CheckPages() {
   Statement check(db_, "PRAGMA quick_check(1)");
@@ -25,14 +41,30 @@ absl::Status Journal::CheckPages() {
 
 // SQLite removes a database without a name when it is closed.
 absl::Status Journal::CopyToTemporary() {
+  // A state that nobody changes meanwhile: with a rollback journal its writer can't commit.
+  RETURN_IF_ERROR(Execute("BEGIN; SELECT 1 FROM sqlite_master"));
   sqlite3* copy = nullptr;
   int code =
       sqlite3_open_v2("", &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, /*zVfs=*/nullptr);
   if (code == SQLITE_OK) {
     sqlite3_backup* const backup = sqlite3_backup_init(copy, "main", db_, "main");
-    const int done = backup != nullptr ? sqlite3_backup_step(backup, /*nPage=*/-1) : SQLITE_ERROR;
+    const auto end = std::chrono::steady_clock::now() + kHoldUpMax;
+    int done = backup != nullptr ? SQLITE_OK : SQLITE_ERROR;
+    while (done == SQLITE_OK) {
+      done = sqlite3_backup_step(backup, kPagesAtOnce);
+      if (done == SQLITE_OK && std::chrono::steady_clock::now() > end && WriterWaits(path_)) {
+        done = SQLITE_INTERRUPT;
+      }
+    }
     code = backup != nullptr ? sqlite3_backup_finish(backup) : sqlite3_errcode(copy);
     if (code == SQLITE_OK && done != SQLITE_DONE) code = done;
+  }
+  if (code == SQLITE_INTERRUPT) {
+    sqlite3_close(copy);
+    return absl::UnavailableError(absl::StrCat(
+        path_,
+        " is too long to be copied from here while its whet writes to it, which would have "
+        "to wait; look at it when that has ended, or on a faster way to that file"));
   }
   if (code != SQLITE_OK) {
     const absl::Status status =

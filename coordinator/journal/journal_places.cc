@@ -3,11 +3,12 @@
 #include <sqlite3.h>
 
 #include <array>
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "common/network_file_system.h"
 #include "common/status_macros.h"
 #include "coordinator/journal/journal.h"
@@ -41,10 +42,17 @@ absl::Status CopyParts(const std::string& from, const std::string& to) {
     for (const char* part : kParts) {
       fs::remove(to + part, error);
       if (!fs::exists(from + part, error)) continue;
-      if (!fs::copy_file(from + part, to + part, error)) {
+      if (fs::copy_file(from + part, to + part, error)) {
+        fs::permissions(to + part, fs::perms::owner_write, fs::perm_options::add, error);
+      }
+      if (error) {
+        const bool full = error == std::errc::no_space_on_device || error.value() == EDQUOT;
         return absl::ErrnoToStatus(
-            error.value(), absl::StrCat("cannot copy ", from, part, " to ", to, part,
-                                        " to read it; set TMPDIR to a directory with more space"));
+            error.value(),
+            absl::StrCat("cannot copy ", from, part, " to ", to, part, " to read it",
+                         full ? "; set TMPDIR, of at most 40 characters, to a directory with more "
+                                "space"
+                              : ""));
       }
     }
     if (Stamp(from) == before) return absl::OkStatus();
@@ -53,11 +61,6 @@ absl::Status CopyParts(const std::string& from, const std::string& to) {
       absl::StrCat(from,
                    " can only be read from a copy here, and changes while it is copied; try "
                    "again, or on its owner's host"));
-}
-
-bool HasBytes(const std::string& path) {
-  std::error_code error;
-  return fs::file_size(path, error) > 0 && !error;
 }
 
 }  // namespace
@@ -71,16 +74,18 @@ absl::Status Journal::OpenToRead() {
     return absl::OkStatus();  // or an error that tells more when the file is read
   }
   sqlite3_close(std::exchange(db_, nullptr));
-  if (!HasBytes(path_ + "-wal") && !HasBytes(path_ + "-journal")) {
-    const std::string escaped =
-        absl::StrReplaceAll(path_, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}});
-    return OpenDatabase(absl::StrCat("file:", escaped, "?immutable=1"),
-                        SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
-  }
   ASSIGN_OR_RETURN(copy_, TempDir::Make("whet-journal"));
   const std::string copy = copy_->path() + "/journal.db";
   RETURN_IF_ERROR(CopyParts(path_, copy));
   return OpenDatabase(copy, SQLITE_OPEN_READWRITE);
+}
+
+absl::Status Journal::OpenToWrite() {
+  RETURN_IF_ERROR(OpenDatabase(path_, SQLITE_OPEN_READWRITE));
+  if (NetworkFileSystem(path_).empty()) return absl::OkStatus();
+  // A run that was moved here may still have a write-ahead log. Whoever is alone with it needs no
+  // shared memory to read it, which there may be none of.
+  return Execute("PRAGMA locking_mode=EXCLUSIVE");
 }
 
 absl::Status Journal::SetMode() {
@@ -97,6 +102,8 @@ absl::Status Journal::SetMode() {
           shared ? NetworkFileSystem(path_) : "this file system", ": another process reads it"));
     }
   }
+  // The exclusive lock goes with the next read, so that others may read.
+  if (shared) RETURN_IF_ERROR(Execute("PRAGMA locking_mode=NORMAL; SELECT 1 FROM sqlite_master"));
   return Execute("PRAGMA synchronous=FULL");
 }
 

@@ -1,6 +1,7 @@
 // These tests try journals where one may not write, and on network file systems.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +96,29 @@ TEST_F(JournalPlacesTest, WhoMayOnlyReadSeesWhatAKilledProcessHadNotMergedYet) {
   EXPECT_EQ(CountAsReader(), 2) << "without the log's index";
   std::filesystem::copy_file(elsewhere + "/j.db-shm", path_ + "-shm");
   EXPECT_EQ(CountAsReader(), 2) << "with it";
+}
+
+// As a process leaves it that is killed amid a commit: what it must take back lies beside it. Then
+// all of it was made unwritable, to be kept.
+TEST_F(JournalPlacesTest, WhoMayOnlyReadSeesAnArchivedRunThatWasKilledAmidACommit) {
+  TEST_SetFileSystemType(kNfs);
+  const std::string elsewhere = folder_.path() + "/live";
+  ASSERT_TRUE(MakeDirectories(elsewhere).ok());
+  const std::string live = elsewhere + "/j.db";
+  ASSERT_TRUE((*Journal::Create(live, "c"))->Append({Rollout(0)}, 0).ok());
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(live.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(db, "PRAGMA synchronous=OFF; BEGIN IMMEDIATE; UPDATE meta SET value = 'other'",
+                   nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  ASSERT_GT(std::filesystem::file_size(live + "-journal"), 0u);
+  for (const char* part : {"", "-journal"}) {
+    std::filesystem::copy_file(live + part, path_ + part);
+    ASSERT_EQ(chmod((path_ + part).c_str(), 0444), 0);
+  }
+  sqlite3_close(db);
+  EXPECT_EQ(CountAsReader(), 1);
 }
 
 TEST_F(JournalPlacesTest, WhoMayOnlyReadSeesARunThatWasMovedToANetworkFileSystem) {

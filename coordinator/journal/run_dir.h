@@ -82,7 +82,8 @@ class RunDir {
 
   const RunPaths& paths() const { return paths_; }
 
-  // Returns the living process that owns the run, if there is one: of any host.
+  // Returns the living process that owns the run, if there is one: of any host. One of another host
+  // may have ended unseen (RunOwner::doubt).
   static std::optional<RunOwner> Owner(const RunPaths& paths);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -22,7 +24,7 @@
 namespace whetstone {
 namespace {
 
-constexpr int kLooksMax = 10;
+constexpr int kLooksMax = 100;
 constexpr auto kLookAgain = std::chrono::milliseconds(5);
 
 std::string ClaimOf(const std::string& path) { return path + ".host"; }
@@ -37,11 +39,27 @@ std::optional<RunOwner> ReadRunOwner(const std::string& path) {
     owner.host = lines[1];
     owner.boot_id = lines[2];
   }
+  if (lines.size() > 3) owner.device = lines[3];
   return owner;
 }
 
-absl::Status WriteRunOwner(int fd, const std::string& path) {
-  const std::string text = absl::StrCat(getpid(), "\n", Hostname(), "\n", HostId(), "\n");
+// Returns which mount of this host's a file lies on: each may have locks of its own.
+std::string DeviceOf(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 ? absl::StrCat(info.st_dev) : "";
+}
+
+// Returns what this process says of itself in `path` or beside it.
+std::string OwnText(const std::string& path) {
+  return absl::StrCat(getpid(), "\n", Hostname(), "\n", HostId(), "\n", DeviceOf(path), "\n");
+}
+
+// Whether a lock of that process's would be seen here.
+bool SeesLocksOf(const RunOwner& owner, const std::string& path) {
+  return owner.boot_id == HostId() && owner.device == DeviceOf(path);
+}
+
+absl::Status WriteRunOwner(int fd, const std::string& text, const std::string& path) {
   if (ftruncate(fd, 0) != 0 ||
       pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
       fsync(fd) != 0) {
@@ -57,6 +75,12 @@ bool RunOwner::here() const { return host.empty() || boot_id == HostId(); }
 std::string RunOwner::text() const {
   const std::string process = pid == 0 ? "another process" : absl::StrCat("process ", pid);
   return here() ? process : absl::StrCat(process, " on host ", host);
+}
+
+std::string RunOwner::doubt() const {
+  if (claim.empty()) return "";
+  return absl::StrCat("; from here nobody can see whether that still runs: ",
+                      "when no whet runs it there any more, remove ", claim);
 }
 
 absl::StatusOr<RunLock> RunLock::Open(const std::string& path) {
@@ -77,45 +101,65 @@ absl::StatusOr<bool> RunLock::TryTake() {
     std::this_thread::sleep_for(kLookAgain);
   }
   if (!NetworkFileSystem(path_).empty()) RETURN_IF_ERROR(Claim());
-  RETURN_IF_ERROR(WriteRunOwner(fd_.get(), path_));
+  RETURN_IF_ERROR(WriteRunOwner(fd_.get(), OwnText(path_), path_));
   return true;
 }
 
+// The claim has its content from the first moment on: whoever is killed meanwhile leaves none, or
+// one that says whose it is.
 absl::Status RunLock::Claim() {
   const std::string path = ClaimOf(path_);
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!fd && errno == EEXIST) {
-    const RunOwner owner = ReadRunOwner(path).value_or(RunOwner());
-    if (owner.boot_id != HostId()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the run belongs to ", owner.text(),
-          ", and from here nobody can see whether that still "
-          "runs, as ",
-          path_, " lies on ", NetworkFileSystem(path_),
-          ": go on with it on that host; or, when no whet runs it there any more, remove ", path,
-          " and try again"));
-    }
-    fd = UniqueFd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const std::string temp = absl::StrCat(path, ".", Hostname(), ".", getpid());
+  const absl::Cleanup remove_temp = [&temp] { unlink(temp.c_str()); };
+  const std::string text = OwnText(path_);
+  {
+    const UniqueFd fd(open(temp.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    if (!fd) return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", temp));
+    RETURN_IF_ERROR(WriteRunOwner(fd.get(), text, temp));
   }
-  if (!fd) return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", path));
-  RETURN_IF_ERROR(WriteRunOwner(fd.get(), path));
-  claim_ = std::move(fd);
+  bool ours = link(temp.c_str(), path.c_str()) == 0;
+  if (!ours && errno != EEXIST) {  // there are no hard links there
+    ours = static_cast<bool>(
+        UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)));
+  }
+  if (!ours && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", path));
+  }
+  if (!ours) {
+    RunOwner owner = ReadRunOwner(path).value_or(RunOwner());
+    if (!SeesLocksOf(owner, path_)) {
+      owner.claim = path;
+      return absl::FailedPreconditionError(
+          absl::StrCat("the run belongs to ", owner.text(), ": go on with it there. ", path_,
+                       " lies on ", NetworkFileSystem(path_), owner.doubt(), " and try again"));
+    }
+  }
+  if (rename(temp.c_str(), path.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", path));
+  }
+  claim_ = text;
   return absl::OkStatus();
 }
 
 RunLock::~RunLock() {
-  if (claim_) unlink(ClaimOf(path_).c_str());
+  // Where it was removed by hand it may be another's by now.
+  if (!fd_ || claim_.empty()) return;
+  const std::string path = ClaimOf(path_);
+  if (ReadFile(path).value_or("") == claim_) unlink(path.c_str());
 }
 
 std::optional<RunOwner> RunLock::Holder(const std::string& path) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return std::nullopt;
-  if (flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return ReadRunOwner(path).value_or(RunOwner());
+  {
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return std::nullopt;
+    if (flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      return ReadRunOwner(path).value_or(RunOwner());
+    }
   }
   if (NetworkFileSystem(path).empty()) return std::nullopt;
   std::optional<RunOwner> claim = ReadRunOwner(ClaimOf(path));
-  if (claim && claim->boot_id == HostId()) claim.reset();  // its lock would have been seen
+  if (!claim || SeesLocksOf(*claim, path)) return std::nullopt;
+  claim->claim = ClaimOf(path);
   return claim;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -76,7 +77,10 @@ TEST_F(RunLockTest, OnANetworkFileSystemOnlyOneHostCanHaveIt) {
   EXPECT_FALSE(std::filesystem::exists(claim_)) << "another host may go on";
 
   ASSERT_TRUE(WriteFileAtomically(claim_, Elsewhere()).ok());
-  EXPECT_EQ(RunLock::Holder(path_)->text(), "process 77 on host gate2");
+  const std::optional<RunOwner> owner = RunLock::Holder(path_);
+  ASSERT_TRUE(owner);
+  EXPECT_EQ(owner->text(), "process 77 on host gate2");
+  EXPECT_THAT(owner->doubt(), HasSubstr("remove " + claim_)) << "it may have been killed";
   {
     RunLock lock = *RunLock::Open(path_);
     const absl::Status refused = lock.TryTake().status();
@@ -86,14 +90,40 @@ TEST_F(RunLockTest, OnANetworkFileSystemOnlyOneHostCanHaveIt) {
     }
   }
   EXPECT_EQ(*ReadFile(claim_), Elsewhere()) << "it is not ours to remove";
+  EXPECT_FALSE(std::filesystem::exists(absl::StrCat(claim_, ".", Hostname(), ".", getpid())));
+}
+
+// Somebody has removed our claim by hand, and another host has made its own.
+TEST_F(RunLockTest, AClaimThatIsAnothersByNowIsLeftToIt) {
+  TEST_SetFileSystemType(0x6969);
+  {
+    RunLock lock = *RunLock::Open(path_);
+    ASSERT_TRUE(Take(&lock));
+    ASSERT_TRUE(WriteFileAtomically(claim_, Elsewhere()).ok());
+  }
+  EXPECT_EQ(*ReadFile(claim_), Elsewhere());
+}
+
+// Two containers of one host, or two mounts, may have locks of their own.
+TEST_F(RunLockTest, OnANetworkFileSystemAnotherMountIsAsAnotherHost) {
+  TEST_SetFileSystemType(0x6969);
+  ASSERT_TRUE(
+      WriteFileAtomically(claim_, absl::StrCat("77\n", Hostname(), "\n", HostId(), "\nother\n"))
+          .ok());
+  RunLock lock = *RunLock::Open(path_);
+  ASSERT_TRUE(RunLock::Holder(path_));
+  EXPECT_EQ(lock.TryTake().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(RunLockTest, OnANetworkFileSystemAKilledOwnersHostMayGoOn) {
   TEST_SetFileSystemType(0x6969);
-  ASSERT_TRUE(
-      WriteFileAtomically(claim_, absl::StrCat("77\n", Hostname(), "\n", HostId(), "\n")).ok());
-  EXPECT_FALSE(RunLock::Holder(path_)) << "its lock would be seen here";
   RunLock lock = *RunLock::Open(path_);
+  struct stat info;
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  ASSERT_TRUE(WriteFileAtomically(
+                  claim_, absl::StrCat("77\n", Hostname(), "\n", HostId(), "\n", info.st_dev, "\n"))
+                  .ok());
+  EXPECT_FALSE(RunLock::Holder(path_)) << "its lock would be seen here";
   EXPECT_TRUE(Take(&lock));
   EXPECT_THAT(*ReadFile(claim_), testing::StartsWith(absl::StrCat(getpid(), "\n")));
 }

@@ -24,7 +24,8 @@ absl::Status SqliteError(sqlite3* db, int code, absl::string_view what) {
       return absl::DataLossError(message);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return absl::UnavailableError(absl::StrCat(message, "; another process writes to it"));
+      return absl::UnavailableError(
+          absl::StrCat(message, "; another process writes to it, or reads it"));
     case SQLITE_CANTOPEN:
       return absl::NotFoundError(message);
     case SQLITE_READONLY:

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/prctl.h>
 
 #include <fstream>
 #include <mutex>
@@ -184,10 +183,6 @@ TEST_F(PortableTest, NothingIsTimedBesideARunOfThisMachine) {
   const TempDir folder = *TempDir::Make("portable");
   const absl::StatusOr<RunDir> run = RunDir::Create(folder.path() + "/run");
   ASSERT_TRUE(run.ok()) << run.status();
-  // Owners are known by their name.
-  char name[16];
-  ASSERT_EQ(prctl(PR_GET_NAME, name), 0);
-  ASSERT_EQ(prctl(PR_SET_NAME, "whet"), 0);
   Console console(/*json=*/true);
   const auto ask = [&](const std::string& file) {
     return MeasurePortability(plan_, run->paths(), incumbents_, file, nullptr, &console).status();
@@ -198,7 +193,6 @@ TEST_F(PortableTest, NothingIsTimedBesideARunOfThisMachine) {
   EXPECT_EQ(ask(folder.path() + "/none.yaml").code(), absl::StatusCode::kInvalidArgument);
   std::ofstream(run->paths().workers()) << "workers: []\n";
   EXPECT_THAT(std::string(ask("").message()), HasSubstr("every worker"));
-  prctl(PR_SET_NAME, name);
 }
 
 // A service that has every program for twice as fast.

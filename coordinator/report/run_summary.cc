@@ -170,7 +170,8 @@ std::string SummaryText(const RunSummary& s) {
   if (s.done()) {
     text += "done";
   } else if (s.owner) {
-    absl::StrAppend(&text, "running (", s.owner->text(), ")");
+    absl::StrAppend(&text, s.owner->claim.empty() ? "running (" : "may be running (",
+                    s.owner->text(), s.owner->doubt(), ")");
   } else {
     text += "stopped";
   }
@@ -213,9 +214,10 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
       {"name", s.name},
       {"origin",
        s.origin.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(s.origin)},
-      {"state", s.done()  ? "done"
-                : s.owner ? "running"
-                          : "stopped"},
+      {"state", s.done()                 ? "done"
+                : !s.owner               ? "stopped"
+                : s.owner->claim.empty() ? "running"
+                                         : "unknown"},
       {"pid", s.owner ? s.owner->pid : 0},
       {"host", s.owner ? s.owner->host : ""},
       {"warmup_done", s.warmup_done},

@@ -17,6 +17,7 @@ namespace whetstone {
 namespace {
 
 constexpr std::chrono::milliseconds kJumpGrace{300};
+constexpr std::chrono::seconds kJumpEndMax{2};  // once its connection has ended
 // libssh writes what a writable socket takes, so this limit is never met; without it a mistake
 // about that would hang a tunnel whose jump program is stopped.
 constexpr timeval kJumpSendMax = {1, 0};
@@ -50,7 +51,7 @@ JumpProcess::~JumpProcess() {
   unlink(log_.c_str());
 }
 
-bool JumpProcess::Ended() { return child_->Wait(kJumpGrace).has_value(); }
+bool JumpProcess::Ended() { return child_->Wait(kJumpEndMax).has_value(); }
 
 std::string JumpProcess::LastWords() const { return LastLines(log_, 5); }
 

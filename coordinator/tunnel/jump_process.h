@@ -29,7 +29,7 @@ class JumpProcess {
   // Ends the program, by force if it takes longer than 0.3 s, and removes the log.
   ~JumpProcess();
 
-  // Returns whether it has ended, or does so within 0.3 s.
+  // Returns whether it has ended, or does so within 2 s.
   bool Ended();
   // Returns what it said last; may be empty.
   std::string LastWords() const;

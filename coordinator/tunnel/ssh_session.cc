@@ -113,9 +113,13 @@ absl::StatusOr<std::unique_ptr<SshSession>> SshSession::Connect(const TunnelOpti
   JumpProcess* const jump = session->jump_.get();
   if (absl::IsUnavailable(status) && jump != nullptr && jump->Ended()) {
     const std::string said = jump->LastWords();
-    if (!said.empty()) return StatusFromSshProgram(said, session->where_, options);
+    if (!said.empty()) {
+      const absl::Status told = StatusFromSshProgram(said, session->where_, options);
+      return absl::Status(told.code(), absl::StrCat(told.message(), "; ", status.message()));
+    }
   }
   RETURN_IF_ERROR(status);
+  if (jump != nullptr) session->jump_greeting_ = jump->LastWords();
   session->event_ = ssh_event_new();
   CHECK(session->event_ != nullptr);
   CHECK(ssh_event_add_session(session->event_, session->session_) == SSH_OK);
@@ -257,19 +261,21 @@ absl::Status SshSession::Authenticate(const TunnelOptions& options, Clock::time_
                                       const std::function<bool()>& stop) {
   // The configured key comes first: a server counts refused keys (MaxAuthTries), and an agent may
   // hold many.
+  int rc = SSH_AUTH_DENIED;
   const std::string identity = Option(session_, SSH_OPTIONS_IDENTITY);
   ssh_key raw = nullptr;
   if (!identity.empty() && access(identity.c_str(), R_OK) == 0 &&
       ssh_pki_import_privkey_file(identity.c_str(), nullptr, nullptr, nullptr, &raw) == SSH_OK) {
     const Key key(raw);
-    ASSIGN_OR_RETURN(const int rc,
+    ASSIGN_OR_RETURN(rc,
                      Repeat([&] { return ssh_userauth_publickey(session_, nullptr, key.get()); },
                             SSH_AUTH_AGAIN, deadline, stop, "the answer to our key"));
-    if (rc == SSH_AUTH_SUCCESS) return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const int rc,
-                   Repeat([&] { return ssh_userauth_publickey_auto(session_, nullptr, nullptr); },
-                          SSH_AUTH_AGAIN, deadline, stop, "the answer to our keys"));
+  if (rc != SSH_AUTH_SUCCESS && !Broken()) {  // whose reason would be lost
+    ASSIGN_OR_RETURN(rc,
+                     Repeat([&] { return ssh_userauth_publickey_auto(session_, nullptr, nullptr); },
+                            SSH_AUTH_AGAIN, deadline, stop, "the answer to our keys"));
+  }
   if (rc == SSH_AUTH_SUCCESS) return absl::OkStatus();
   // A host that has refused one key too many says so before it hangs up.
   if (Broken() && !absl::StrContains(ssh_get_error(session_), "Too many authentication failures")) {
@@ -316,7 +322,7 @@ absl::Status SshSession::HandlePackets() {
           StatusFromSsh(session_, absl::StatusCode::kUnavailable,
                         absl::StrCat("the SSH connection to ", where_, " broke"));
       const std::string said = jump_ == nullptr ? "" : jump_->LastWords();
-      if (said.empty()) return broke;
+      if (said.empty() || said == jump_greeting_) return broke;
       return absl::UnavailableError(absl::StrCat(broke.message(), "; ssh said: ", said));
     }
     if (rc == SSH_AGAIN) break;

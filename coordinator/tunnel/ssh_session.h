@@ -79,7 +79,8 @@ class SshSession {
   ssh_counter_struct received_ = {};
   bool congested_ = false;
   std::string where_;
-  std::string jump_command_;  // empty: none
+  std::string jump_command_;   // empty: none
+  std::string jump_greeting_;  // what the jump program had said when all was well
   std::string user_;
   std::string host_;
   int port_ = 22;

@@ -71,7 +71,7 @@ TEST_F(CopyTest, WhoMayOnlyReadARunCanLookAtIt) {
     GTEST_SKIP() << "root can make nothing read-only here: it may not mount (CAP_SYS_ADMIN)";
   }
   ASSERT_NO_FATAL_FAILURE(MakeRun());
-  const std::string& run = RunDirectory();
+  const std::string run = RunDirectory();
   const auto look = [&](const std::string& words) {
     const std::string whet = absl::StrCat(Binary("whet"), " ", words);
     const std::string sealed =
@@ -96,6 +96,29 @@ TEST_F(CopyTest, WhoMayOnlyReadARunCanLookAtIt) {
   auto expected = before;
   expected.erase(run + "/journal.db-shm");
   EXPECT_TRUE(Contents(run) == expected) << "a file of the run was touched";
+}
+
+// The log's index can be read, and its owner holds it. Another process reads: within one, SQLite
+// would use the writer's own.
+TEST_F(CopyTest, WhoMayOnlyReadARunCanLookAtItWhileItRuns) {
+  if (geteuid() != 0 || std::system("unshare -m true") != 0) {
+    GTEST_SKIP() << "only who may mount (CAP_SYS_ADMIN) can see a running run read-only";
+  }
+  auto run = StartWhet({"run", WriteCampaign(1000), "--run-dir", RunDirectory()});
+  ASSERT_TRUE(Eventually([&] { return Metrics().size() >= 1 || run->Ended(); }));
+  const std::string root = RunDirectory();
+  const std::string sealed =
+      absl::StrCat("mount --bind ", root, " ", root, " && mount -o remount,ro,bind ", root,
+                   " && exec ", Binary("whet"), " status ", root);
+  const WhetResult seen =
+      BackgroundProgram({"unshare", "-m", "sh", "-c", sealed}, dir_->path()).Wait(seconds(60));
+  EXPECT_FALSE(run->Ended()) << run->out() << run->err();
+  EXPECT_EQ(seen.exit_code, 0) << seen.out << seen.err;
+  EXPECT_THAT(seen.out + seen.err, HasSubstr("running (process"));
+  run->Signal(SIGKILL);
+  run->Wait(seconds(5));
+  EXPECT_TRUE(Eventually(
+      [&] { return ServicesOf("whet-trainer").empty() && ServicesOf("whet-worker").empty(); }));
 }
 
 TEST_F(CopyTest, ACopyLeavesTheOriginalAlone) {
