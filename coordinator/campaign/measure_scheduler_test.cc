@@ -298,9 +298,10 @@ TEST_F(MeasureSchedulerTest, WorkersThatMeasureNothingEndTheCampaignAfterThePati
   for (int i = 0; i < 2 * patience && !context_.end(); ++i) AnswerAll(kFull, "", 1);
   ASSERT_TRUE(context_.end().has_value());
   EXPECT_EQ(context_.end()->code(), absl::StatusCode::kUnavailable);
-  EXPECT_NE(context_.end()->message().find("for 900 s (patience.measuring_s) no worker could measure "
-                                           "anything: the disk is full"),
-            absl::string_view::npos)
+  EXPECT_NE(
+      context_.end()->message().find("for 900 s (patience.measuring_s) no worker could measure "
+                                     "anything: the disk is full"),
+      absl::string_view::npos)
       << *context_.end();
   EXPECT_LT(context_.now(), patience + 10) << "rests of the workers count too";
   for (int sample = 0; sample < 4; ++sample) EXPECT_FALSE(VerdictOf(sample).has_value());
