@@ -36,7 +36,8 @@ void MeasureScheduler::WatchWorkers(bool trainer_computes) {
       for (int w = 0; w < dispatcher.size(); ++w) {
         // One that knows no problem yet, and is not taught one, waits for the trainer to be quiet.
         if (!dispatcher.up(w) || dispatcher.draining(w) || !dispatcher.HasModel(w, model)) continue;
-        cared_for = cared_for || !dispatcher.resting(w, context_->now());
+        // One that rests has failed, and how long that may go on is lost_'s to say.
+        cared_for = true;
         could_measure = could_measure || !quiet || !dispatcher.traits(w).shares_cores;
       }
     }

@@ -136,6 +136,7 @@ absl::Status RunPart(const EvalPart& part, const EvalFolder& folder, const EvalO
                                 [&](const std::string& what) { console.Line(what); }));
   ASSIGN_OR_RETURN(OpenedRun run, OpenRun(dir.paths(), /*read_only=*/false));
   *run.plan.campaign.mutable_policy() = part.plan.campaign.policy();
+  *run.plan.campaign.mutable_patience() = part.plan.campaign.patience();
   return RunCampaign(run.plan, dir.paths(), run.journal.get(), signals, &console, /*enough=*/{},
                      options.steal);
 }

@@ -67,6 +67,10 @@ absl::StatusOr<std::string> MakeFork(const RunPaths& source, const ForkOptions& 
     std::error_code error;
     if (!fs::exists(copy, error)) RETURN_IF_ERROR(LinkOrCopy(path, copy));
   }
+  if (std::error_code error; fs::exists(source.workers(), error)) {
+    ASSIGN_OR_RETURN(const std::string workers, ReadFile(source.workers()));
+    RETURN_IF_ERROR(WriteFileAtomically(fork.workers(), workers));
+  }
   const std::string text = run.journal->Fact("campaign");
   ASSIGN_OR_RETURN(const std::string file, ReadFile(source.campaign()));
   RETURN_IF_ERROR(WriteFileAtomically(fork.campaign(), text.empty() ? file : text));

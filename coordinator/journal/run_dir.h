@@ -14,6 +14,7 @@
 //   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_list.h)
 //   RUN/control.sock           where the owning process can be asked (worker_control.h)
 //   RUN/lock                   held by the owning process, says which that is (run_lock.h)
+//   RUN/lock.host              the same for other hosts, on network file systems
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_RUN_DIR_H_
 #define WHETSTONE_COORDINATOR_JOURNAL_RUN_DIR_H_
 
