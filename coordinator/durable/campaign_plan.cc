@@ -1,7 +1,5 @@
 #include "coordinator/durable/campaign_plan.h"
 
-#include <cstdlib>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,7 +21,7 @@ void Add(const char* role, std::string content, std::vector<v1::Message>* messag
 
 const v1::Campaign& CampaignPlan::CampaignAt(int64_t step) const {
   for (const FormerCampaign& before : former) {
-    if (std::abs(step) < before.until_step) return before.campaign;
+    if ((step < 0 ? -step : step) < before.until_step) return before.campaign;
   }
   return campaign;
 }

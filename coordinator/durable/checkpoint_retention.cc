@@ -1,15 +1,22 @@
 #include "coordinator/durable/checkpoint_retention.h"
 
 #include <cstddef>
-#include <filesystem>
 #include <optional>
+
+#include "absl/strings/str_split.h"
 
 namespace whetstone {
 namespace {
 
 // Both may be spelled with more slashes than they need.
-bool LiesIn(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  return (path.parent_path() / "").lexically_normal() == (folder / "").lexically_normal();
+bool LiesIn(const std::string& path, const std::string& folder) {
+  const auto parts = [](const std::string& of) -> std::vector<std::string> {
+    return absl::StrSplit(of, '/', absl::SkipEmpty());
+  };
+  std::vector<std::string> above = parts(path);
+  if (above.empty()) return false;
+  above.pop_back();
+  return above == parts(folder);
 }
 
 }  // namespace
