@@ -74,6 +74,9 @@ class Dispatcher {
   bool draining(int worker) const { return workers_[static_cast<size_t>(worker)].draining; }
   bool gone(int worker) const { return workers_[static_cast<size_t>(worker)].gone; }
   Seconds rest_until(int worker) const { return workers_[static_cast<size_t>(worker)].rest_until; }
+  Seconds rests_since(int worker) const {
+    return rest_until(worker) - workers_[static_cast<size_t>(worker)].rest;
+  }
   bool resting(int worker, Seconds now) const;
   // Returns whether it is of that model; any is, while no worker of the model is up and takes work.
   bool HasModel(int worker, const std::string& cpu_model) const;

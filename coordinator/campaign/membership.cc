@@ -359,6 +359,9 @@ void Membership::AddWaits(std::vector<Wait>* waits) const {
     } else if (worker.probe != 0) {
       waits->push_back({absl::StrCat(worker.name, " to say what it is"),
                         worker.probe_deadline - kProbeDeadline, worker.probe_deadline});
+    } else if (dispatcher_.resting(w, context_->now())) {
+      waits->push_back({absl::StrCat(worker.name, ", which rests after failures"),
+                        dispatcher_.rests_since(w), dispatcher_.rest_until(w)});
     }
     if (worker.put != 0) {
       waits->push_back(
