@@ -155,7 +155,7 @@ TEST_F(EndpointTest, ALimitAndAKeyThatIsRefusedEndItAndNothingIsLost) {
   const size_t asked = server.requests().size();
   EXPECT_EQ(Whet({"resume", RunDirectory()}).exit_code, 3);
   EXPECT_EQ(server.requests().size(), asked);
-  const WhetResult other_keys = Whet({"resume", RunDirectory(), "--set", "train.steps=9"});
+  const WhetResult other_keys = Whet({"resume", RunDirectory(), "--set", "seed=9"});
   EXPECT_EQ(other_keys.exit_code, 2);
   const WhetResult more =
       Whet({"resume", RunDirectory(), "--set", "policy.requests_max=40", "--json"});
