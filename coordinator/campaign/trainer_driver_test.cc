@@ -47,8 +47,9 @@ class TrainerDriverTest : public testing::Test {
     trainer_.On(event::ServiceReady{kTrainer});
     trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, info});
   }
-  // The trainer holds the policy that another process of this campaign left there.
-  void ProbedOwn(v1::TrainerInfo info) {
+  // The trainer holds the policy that another process of this campaign left there. Returns what it
+  // tells.
+  v1::TrainerInfo ProbedOwn(v1::TrainerInfo info) {
     info.set_campaign_id(plan_.campaign_id);
     info.set_model("/model");
     Probed(info);
@@ -57,6 +58,7 @@ class TrainerDriverTest : public testing::Test {
     v1::LoadCheckpointResponse kept = Held(77);
     *kept.mutable_info() = info;
     trainer_.On(event::PolicyLoaded{keep.call, kept});
+    return info;
   }
   v1::LoadCheckpointResponse Held(uint64_t epoch) const {
     v1::LoadCheckpointResponse response;
@@ -410,10 +412,7 @@ TEST_F(TrainerDriverTest, ATrainerThatRefusesIsWaitedForUntilItsPatienceEnds) {
 }
 
 TEST_F(TrainerDriverTest, CallsThatFailWhileTheTrainerIsThereEndTheCampaign) {
-  v1::TrainerInfo info;
-  info.set_campaign_id(plan_.campaign_id);
-  info.set_model("/model");
-  ProbedOwn(info);
+  const v1::TrainerInfo info = ProbedOwn({});
   for (int failure = 1; failure <= TrainerDriver::kFailuresMax; ++failure) {
     EXPECT_FALSE(context_.end().has_value());
     trainer_.On(
@@ -444,17 +443,15 @@ TEST_F(TrainerDriverTest, ATrainerThatDiesInTheSameUpdateEachTimeEndsTheCampaign
 }
 
 TEST_F(TrainerDriverTest, AStreamThatBreaksAgainAndAgainButGetsFurtherIsNoFailure) {
-  v1::TrainerInfo info;
-  info.set_campaign_id(plan_.campaign_id);
-  info.set_model("/model");
-  *info.mutable_last_update() = plan_.NameOf(1);
+  v1::TrainerInfo told;
+  *told.mutable_last_update() = plan_.NameOf(1);
   DurableState durable(&plan_);
   UpdateEntry update;
   update.name = plan_.NameOf(1);
   durable.Apply(update);
   durable.Apply(CheckpointEntry{plan_.NameOf(1), "/ckpt/warmup", "c0ffee", 0});
   context_.Restore(std::move(durable));
-  ProbedOwn(info);
+  const v1::TrainerInfo info = ProbedOwn(told);
   for (int failure = 1; failure < 2 * (TrainerDriver::kFailuresMax - 1); ++failure) {
     const auto generate = Scheduled<action::Generate>({.compute = true});
     if (failure == TrainerDriver::kFailuresMax - 1) {

@@ -81,8 +81,7 @@ void AddPortable(CLI::App* app, SelectedCommand* selected) {
       "Measure the best programs of a run again on other machines\n\nAsks one worker of each CPU "
       "model, after the run or while it goes on. A program is portable where the lower end\nof its "
       "interval is above 1 on every model that was asked. The exit code is 2 if one is not,\nelse "
-      "3 "
-      "if one could not be measured everywhere.\n"
+      "3 if one could not be measured everywhere.\n"
       "RUN/portable.json keeps what was found, for whet report; the run is only read else.");
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_option("PROBLEM", options->problem, "Only this problem's program");

@@ -9,10 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "common/file.h"
 #include "common/problem/problem_hash.h"
 #include "common/problem/struct_type.h"
+#include "common/shell_word.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/problem_rules.h"
@@ -113,10 +113,6 @@ absl::StatusOr<std::string> ChosenLines(const v1::Campaign& campaign) {
     absl::StrAppend(&text, example.line, "\n");
   }
   return text;
-}
-
-std::string ShellWord(const std::string& text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace

@@ -71,9 +71,11 @@ absl::StatusOr<std::string> MakeFork(const RunPaths& source, const ForkOptions& 
     ASSIGN_OR_RETURN(const std::string workers, ReadFile(source.workers()));
     RETURN_IF_ERROR(WriteFileAtomically(fork.workers(), workers));
   }
-  const std::string text = run.journal->Fact("campaign");
-  ASSIGN_OR_RETURN(const std::string file, ReadFile(source.campaign()));
-  RETURN_IF_ERROR(WriteFileAtomically(fork.campaign(), text.empty() ? file : text));
+  std::string text = run.journal->Fact("campaign");
+  if (text.empty()) {
+    ASSIGN_OR_RETURN(text, ReadFile(source.campaign()));
+  }
+  RETURN_IF_ERROR(WriteFileAtomically(fork.campaign(), text));
   const std::string origin =
       absl::StrCat("a fork of ", run.plan.campaign_id, " at ", PhaseStep(checkpoint.name));
   RETURN_IF_ERROR(CheckGoesOn(options));

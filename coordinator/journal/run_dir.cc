@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/file.h"
+#include "common/shell_word.h"
 #include "common/status_macros.h"
 #include "coordinator/journal/journal.h"
 
@@ -56,8 +57,9 @@ RunPaths::RunPaths(const std::string& root) {
 }
 
 std::string RunPaths::PutCampaignBack() const {
-  return absl::StrCat("sqlite3 -readonly '", journal(),
-                      "' \"SELECT value FROM meta WHERE key = 'campaign'\" > '", campaign(), "'");
+  return absl::StrCat("sqlite3 -readonly ", ShellWord(journal()),
+                      " \"SELECT value FROM meta WHERE key = 'campaign'\" > ",
+                      ShellWord(campaign()));
 }
 
 namespace {

@@ -93,8 +93,8 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     workers.push_back(MakeGrpcWorkerClient(endpoint.target));
     hooks.workers.push_back(workers.back().get());
   }
-  hooks.journal = journal;
   const SteadyClock clock;
+  hooks.journal = journal;
   hooks.clock = &clock;
   CampaignState state(&plan, names);
   state.Restore(std::move(before));

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "common/shell_word.h"
 #include "common/status_macros.h"
 #include "coordinator/tunnel/sockets.h"
 #include "coordinator/tunnel/ssh_program_status.h"
@@ -52,9 +53,9 @@ std::string JumpCommand(ssh_session session, const std::string& config, const Ss
   absl::string_view rest = command;
   if (absl::ConsumePrefix(&rest, "ssh ") && absl::StrContains(rest, kJumpWords)) {
     *where = absl::StrCat("jump host ", rest.substr(rest.rfind(' ') + 1));
-    const std::string quoted = absl::StrReplaceAll(config, {{"'", "'\\''"}, {"%", "%%"}});
+    const std::string quoted = absl::StrReplaceAll(ShellWord(config), {{"%", "%%"}});
     command = absl::StrCat("ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o LogLevel=INFO ",
-                           config.empty() ? "" : absl::StrCat("-F '", quoted, "' "), rest);
+                           config.empty() ? "" : absl::StrCat("-F ", quoted, " "), rest);
   } else {
     *where = "the ProxyCommand of its ssh_config";
   }

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/eventually_testing.h"
+#include "common/shell_word.h"
 #include "common/status_macros.h"
 #include "common/tree_testing.h"
 
@@ -34,11 +35,6 @@ std::string ReadOrEmpty(const std::string& path) {
 std::string Problem() {
   const std::string carried = ProgramDirectory() + "/../test-data/multiply.md";
   return access(carried.c_str(), F_OK) == 0 ? carried : SourceDir() + "/tests/system/multiply.md";
-}
-
-// Puts `word` in single quotes for sh.
-std::string Quoted(const std::string& word) {
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
 std::string LinkTarget(const std::string& path) {
@@ -88,10 +84,10 @@ BackgroundProgram::BackgroundProgram(const std::vector<std::string>& words,
   out_path_ = base + ".out";
   err_path_ = base + ".err";
   std::string command = "exec";
-  for (const std::string& word : words) absl::StrAppend(&command, " ", Quoted(word));
+  for (const std::string& word : words) absl::StrAppend(&command, " ", ShellWord(word));
   ChildOptions options;
   options.argv = {"sh", "-c",
-                  absl::StrCat(command, " > ", Quoted(out_path_), " 2> ", Quoted(err_path_))};
+                  absl::StrCat(command, " > ", ShellWord(out_path_), " 2> ", ShellWord(err_path_))};
   child_ = *ChildProcess::Start(options);
 }
 
@@ -120,9 +116,9 @@ std::string BackgroundProgram::err() const { return ReadOrEmpty(err_path_); }
 void WhetTest::SetUpTestSuite() {
   if (access(TinyModel().c_str(), F_OK) == 0) return;  // It is complete, or it would not be there.
   const std::string command =
-      absl::StrCat(Quoted(WHETSTONE_VENV "/bin/python"), " ",
-                   Quoted(SourceDir() + "/tests/system/make_tiny_model.py"), " ",
-                   Quoted(SmallModel()), " ", Quoted(TinyModel()), " > /dev/null 2>&1");
+      absl::StrCat(ShellWord(WHETSTONE_VENV "/bin/python"), " ",
+                   ShellWord(SourceDir() + "/tests/system/make_tiny_model.py"), " ",
+                   ShellWord(SmallModel()), " ", ShellWord(TinyModel()), " > /dev/null 2>&1");
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 }
 
