@@ -7,7 +7,8 @@
 #   tests/run_all.sh --full   also clang-tidy over every source; the trainer as a release has it,
 #                             for GPUs; every problem's soundness with its speeds; what hostile
 #                             code tries ten times over, with an honest candidate between any two
-#                             attacks; 10,000 candidates in a row; 10,000 simulated campaigns; a
+#                             attacks; 10,000 candidates in a row; 10,000 simulated campaigns; the
+#                             shell of campaigns under the thread sanitizer; a
 #                             campaign of the small real model in which everything fails three times
 #
 # Prints the seconds of every suite and ends with the line "N passed, N failed, N skipped"; the exit
@@ -26,6 +27,9 @@ readonly SUITE_LIMIT_S=1800
 readonly TIDY_LIMIT_S=50
 # The flags are GCC's; clang knows not all of them.
 readonly TIDY_OPTIONS=(--quiet -p build/tidy --extra-arg=-Wno-unknown-warning-option)
+# The thread sanitizer of GCC 12 refuses address space layouts that newer kernels choose.
+FIXED_ADDRESSES=()
+! setarch "$(uname -m)" -R true 2>/dev/null || FIXED_ADDRESSES=(setarch "$(uname -m)" -R)
 PASSED=0
 FAILED=0
 SKIPPED=0
@@ -58,10 +62,7 @@ check() {
 suite() {
   local preset="$1" label="$2" start=$SECONDS name="$1-$2" counts
   local wrapper=()
-  # The thread sanitizer of GCC 12 refuses address space layouts that newer kernels choose.
-  if [[ "$preset" == tsan ]] && setarch "$(uname -m)" -R true 2>/dev/null; then
-    wrapper=(setarch "$(uname -m)" -R)
-  fi
+  [[ "$preset" != tsan ]] || wrapper=("${FIXED_ADDRESSES[@]}")
   # Unit tests hardly ever want more than one core, and must not fail beside others.
   local jobs=1
   [[ "$label" != unit ]] || jobs=2
@@ -103,6 +104,14 @@ timed_build() {
     add_result "build $preset" 0 1 0 $((SECONDS - start))
     return 1
   fi
+}
+
+# The shell (loop, calls' threads, opener, local services, workers' control) under the thread sanitizer. gRPC itself is
+# not instrumented: what it does inside is not looked at.
+check_shell_threads() {
+  build_preset tsan-shell coordinator_loop_test coordinator_services_test || return
+  TSAN_OPTIONS="ignore_noninstrumented_modules=1:suppressions=$WHETSTONE_ROOT/tests/tsan_suppressions.txt" \
+    "${FIXED_ADDRESSES[@]}" ctest --test-dir build/tsan-shell -R '^coordinator_(loop|services)_test$' --output-on-failure
 }
 
 check_format() { git ls-files '*.cc' '*.h' '*.cu' | xargs clang-format-16 --dry-run -Werror; }
@@ -193,6 +202,7 @@ main() {
         -R '^(abuse|sandbox)_test$' --repeat until-fail:10 -V
       check chaos-real-model env WHETSTONE_CHAOS_ROUNDS=3 ctest --test-dir build/dev \
         -R '^system_chaos_test$' -V
+      check shell-threads check_shell_threads
       check simulation-10000 env WHETSTONE_SIM_SEEDS=10000 build/dev/bin/coordinator_campaign_test
       check soak-10000 env WHETSTONE_SOAK=10000 ctest --test-dir build/dev -R '^(soak|hostile_caller)_test$' -V
     fi

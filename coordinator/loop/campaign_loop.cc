@@ -70,11 +70,9 @@ absl::Status CampaignLoop::RunUntilFinished(CampaignState* state) {
 }
 
 void CampaignLoop::Post(CampaignEvent event) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    news_.events.push_back(std::move(event));
-  }
-  arrived_.notify_one();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  news_.events.push_back(std::move(event));
+  arrived_.notify_one();  // under the lock: Run may see the event, end, and the loop be gone
 }
 
 void CampaignLoop::Ask(Question question) {
