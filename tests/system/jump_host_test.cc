@@ -18,7 +18,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "common/eventually_testing.h"
 #include "common/file.h"
 #include "tests/system/tcp_relay.h"
@@ -60,26 +59,9 @@ class JumpHostTest : public TunnelTest {
   // The way to "inner" leads through this port of the jump host, by this key (empty: the one that
   // it accepts), and to this port of the target (0: its own).
   void UseJump(int jump_port, const std::string& jump_key = "", int target_port = 0) {
-    const auto known_at = [](const PrivateSshd& sshd, int port) {
-      const std::string known = *ReadFile(sshd.dir() + "/known_hosts");
-      return absl::StrCat(known, "[127.0.0.1]:", port, known.substr(known.find(' ')));
-    };
-    const std::string known = dir_->path() + "/known", config = dir_->path() + "/config";
-    ASSERT_TRUE(WriteFileAtomically(known, known_at(*sshd_, target_port)).ok());
-    ASSERT_TRUE(WriteFileAtomically(known + "_jump", known_at(*jump_, jump_port)).ok());
-    const std::string target = absl::StrCat(
-        "Host inner\n  ProxyJump jump\n  UserKnownHostsFile ", known, "\n",
-        target_port == 0 ? "" : absl::StrCat("  Port ", target_port, "\n"),
-        absl::StrReplaceAll(*ReadFile(sshd_->ssh_config()), {{"Host *", "Host inner"}}));
-    const std::string key = jump_key.empty() ? jump_->dir() + "/user_key" : jump_key;
-    ASSERT_TRUE(WriteFileAtomically(
-                    config, absl::StrCat(target, "Host jump\n  HostName 127.0.0.1\n  Port ",
-                                         jump_port, "\n  IdentityFile ", key,
-                                         "\n  IdentitiesOnly yes\n  StrictHostKeyChecking yes\n"
-                                         "  UserKnownHostsFile ",
-                                         known, "_jump\n"))
-                    .ok());
-    options_.ssh_config = config;
+    options_.ssh_config = dir_->path() + "/config";
+    sshd_->WriteSshConfigThrough({jump_.get(), jump_port, jump_key, target_port}, "inner",
+                                 options_.ssh_config);
   }
 
   // A tunnel takes several programs and key exchanges, one after another: short deadlines are for
@@ -247,10 +229,11 @@ TEST_P(JumpHostTest, AnEncryptedKeySaysWhatToDo) {
 }
 
 TEST_P(JumpHostTest, AnUnknownHostKeyOfItsIsRefused) {
-  ASSERT_TRUE(WriteFileAtomically(dir_->path() + "/known_jump", "").ok());
+  const std::string known = options_.ssh_config + "_known_jump";
+  ASSERT_TRUE(WriteFileAtomically(known, "").ok());
   const auto tunnel = OpenBounded();
   EXPECT_EQ(tunnel.status().code(), absl::StatusCode::kPermissionDenied) << tunnel.status();
-  EXPECT_EQ(*ReadFile(dir_->path() + "/known_jump"), "") << "nothing may be added silently";
+  EXPECT_EQ(*ReadFile(known), "") << "nothing may be added silently";
 }
 
 TEST_P(JumpHostTest, ForwardingRefusedSaysWhichSettingForbidsIt) {

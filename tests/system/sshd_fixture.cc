@@ -67,6 +67,32 @@ std::string PrivateSshd::SshConfigBy(const std::string& address, int port) const
   return stem;
 }
 
+void PrivateSshd::WriteSshConfigThrough(const Jump& jump, const std::string& hosts,
+                                        const std::string& path) const {
+  const int jump_port = jump.port == 0 ? jump.sshd->port() : jump.port;
+  const std::string known = path + "_known", known_jump = path + "_known_jump";
+  CHECK(WriteFileAtomically(known, KnownAt(jump.target_port)).ok());
+  CHECK(WriteFileAtomically(known_jump, jump.sshd->KnownAt(jump_port)).ok());
+  // Of every keyword the first counts.
+  const std::string target =
+      absl::StrCat("Host ", hosts, "\n  ProxyJump jump\n  UserKnownHostsFile ", known, "\n",
+                   jump.target_port == 0 ? "" : absl::StrCat("  Port ", jump.target_port, "\n"),
+                   absl::StrReplaceAll(*ReadFile(ssh_config()), {{"Host *", "Host " + hosts}}));
+  const std::string key = jump.key.empty() ? jump.sshd->dir() + "/user_key" : jump.key;
+  CHECK(
+      WriteFileAtomically(path, absl::StrCat(target, "Host jump\n  HostName 127.0.0.1\n  Port ",
+                                             jump_port, "\n  IdentityFile ", key,
+                                             "\n  IdentitiesOnly yes\n  StrictHostKeyChecking yes\n"
+                                             "  UserKnownHostsFile ",
+                                             known_jump, "\n"))
+          .ok());
+}
+
+std::string PrivateSshd::KnownAt(int port) const {
+  const std::string known = *ReadFile(dir() + "/known_hosts");
+  return absl::StrCat(known, "[127.0.0.1]:", port, known.substr(known.find(' ')));
+}
+
 void PrivateSshd::Signal(int signal) const { SignalTree(signal, /*server=*/true); }
 void PrivateSshd::SignalConnections(int signal) const { SignalTree(signal, /*server=*/false); }
 

@@ -37,11 +37,25 @@ class PrivateSshd {
   // Writes an ssh_config that leads here by another address (of a relay, say), with a known_hosts
   // that expects this server's key there.
   std::string SshConfigBy(const std::string& address, int port) const;
+  // Says how a jump host is asked: by which port and key (0, empty: its own), and by which port it
+  // asks this server (0: its own).
+  struct Jump {
+    const PrivateSshd* sshd = nullptr;
+    int port = 0;
+    std::string key;
+    int target_port = 0;
+  };
+  // Writes an ssh_config at `path` that leads the aliases `hosts` (patterns) here by way of the
+  // jump host, which is "jump". The hosts' keys are expected in PATH_known and PATH_known_jump.
+  void WriteSshConfigThrough(const Jump& jump, const std::string& hosts,
+                             const std::string& path) const;
 
  private:
   explicit PrivateSshd(TempDir dir) : dir_(std::move(dir)) {}
   absl::Status Run(const std::string& arguments) const;
   void SignalTree(int signal, bool server) const;
+  // Returns known_hosts with this server's key at another port as well.
+  std::string KnownAt(int port) const;
 
   const TempDir dir_;
   int port_ = 0;
