@@ -232,11 +232,15 @@ v1::Verdict ExpectGetsNothing(const HostileProgram& program, bool screened, Path
     std::vector<double> gains;
     for (v1::Verdict own = verdict;;) {
       if (own.outcome() != v1::CORRECT) break;
-      double twin = 1;
-      if (!program.twin.empty()) twin = measure(program.twin).speedup();
-      EXPECT_GT(twin, 0) << "the twin is not CORRECT";
-      if (!(twin > 0)) return verdict;
-      gains.push_back(std::log(own.speedup() / twin));
+      double twin_speedup = 1;
+      if (!program.twin.empty()) {
+        const v1::Verdict twin = measure(program.twin);
+        twin_speedup = twin.speedup();
+        EXPECT_GT(twin_speedup, 0)
+            << "the twin: " << v1::Outcome_Name(twin.outcome()) << ", " << twin.detail();
+        if (!(twin_speedup > 0)) return verdict;
+      }
+      gains.push_back(std::log(own.speedup() / twin_speedup));
       if (!MayBeAGain(gains) || gains.size() == kRepeatsMax) break;
       own = measure(program.source);
     }
