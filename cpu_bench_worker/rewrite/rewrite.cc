@@ -65,6 +65,7 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &KeepStorage,
                           &FillByPlace,
                           &RunByPlace,
+                          &ReadWithoutCopy,
                           &FieldsInVariables,
                           &GroupByDivisor,
                           &RemaindersByComparison,
@@ -159,27 +160,24 @@ std::string ForEachFunction(
 }
 
 // Rules that gain little themselves: what only they make possible is proposed along with them.
-const std::set<std::string> kForms = {"a call in a variable",
-                                      "a function in its place",
-                                      "a lambda by itself",
-                                      "counted from 0",
-                                      "every bit's turn",
-                                      "factored out of a sum",
-                                      "fields in variables",
-                                      "groups by the divisor",
-                                      "guards by counters",
-                                      "guards joined",
-                                      "plain loops",
-                                      "counted up",
-                                      "run through by places",
-                                      "declared where set",
-                                      "a condition in a variable"};
+const std::set<std::string> kForms = {"a call in a variable",  "a function in its place",
+                                      "a lambda by itself",    "counted from 0",
+                                      "every bit's turn",      "factored out of a sum",
+                                      "fields in variables",   "groups by the divisor",
+                                      "guards by counters",    "guards joined",
+                                      "plain loops",           "counted up",
+                                      "run through by places", "without the copy",
+                                      "declared where set",    "a condition in a variable"};
 constexpr size_t kFormsMax = 8;  // of a program, that are looked at, and as many in a row
 // Of these up to three come in a row: `while` in a C function with its variables at the top
-// becomes a plain loop only then.
-const std::set<std::string> kFormsInRow = {"a condition in a variable", "counted up",
-                                           "declared where set", "plain loops",
-                                           "run through by places"};
+// becomes a plain loop only then, and what helpers of helpers are given is read without the copy.
+const std::set<std::string> kFormsInRow = {"a condition in a variable",
+                                           "a function in its place",
+                                           "counted up",
+                                           "declared where set",
+                                           "plain loops",
+                                           "run through by places",
+                                           "without the copy"};
 constexpr int kFormsInRowMax = 3;
 // Lambdas by themselves, helpers of helpers in their place, plain loops, and one loop at a time
 // counted up.

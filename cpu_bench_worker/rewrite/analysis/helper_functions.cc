@@ -82,8 +82,8 @@ bool IsPlainStatement(const clang::Stmt* stmt) {
     if (const auto* loop = dyn_cast<clang::WhileStmt>(each))
       return loop->getConditionVariable() == nullptr;
     if (isa<clang::IfStmt>(each)) return AsPlainIf(each) != nullptr;
-    return isa<clang::Expr, clang::CompoundStmt, clang::DoStmt, clang::BreakStmt,
-               clang::ContinueStmt, clang::NullStmt>(each);
+    return isa<clang::Expr, clang::CompoundStmt, clang::DoStmt, clang::CXXForRangeStmt,
+               clang::BreakStmt, clang::ContinueStmt, clang::NullStmt>(each);
   });
 }
 
@@ -104,9 +104,9 @@ std::optional<Helper> AsHelper(const FunctionCode& code, const clang::FunctionDe
   if (helper.first.empty()) return std::nullopt;
   const auto* end = dyn_cast<clang::ReturnStmt>(helper.first.back());
   helper.value = end == nullptr ? dyn_cast<clang::Expr>(helper.first.back()) : end->getRetValue();
-  if (helper.value == nullptr || definition->getReturnType()->isVoidType() != (end == nullptr))
-    return std::nullopt;
-  helper.first.pop_back();
+  const bool nothing = definition->getReturnType()->isVoidType();
+  if ((helper.value == nullptr && !nothing) || nothing != (end == nullptr)) return std::nullopt;
+  if (helper.value != nullptr) helper.first.pop_back();
   while (!helper.first.empty()) {
     const clang::IfStmt* guard = AsGuard(helper.first.back());
     const std::vector<const clang::Stmt*> then =

@@ -21,8 +21,8 @@ struct Helper {
   std::vector<const clang::Stmt*> first;
   // `if (condition) return value;` before the last one: values by their conditions.
   std::vector<std::pair<const clang::Expr*, const clang::Expr*>> guards = {};
-  const clang::Expr* value = nullptr;
-  bool quiet = true;  // it assigns nothing but what is its own
+  const clang::Expr* value = nullptr;  // null: it returns nothing, and ends with a loop or such
+  bool quiet = true;                   // it assigns nothing but what is its own
 };
 
 // The definition of what is called, if it is written in the program; null if it is not.

@@ -190,6 +190,9 @@ bool Inliner::IsPlain(const clang::Expr* expression, const Stands& stands) const
         return false;
     return IsPlain(element->getBase(), stands) && !CallsOrAssigns(element->getIdx());
   }
+  const auto* of_container = dyn_cast<clang::CXXOperatorCallExpr>(bare);
+  if (of_container != nullptr && of_container->getOperator() == clang::OO_Subscript)
+    return IsPlain(of_container->getArg(0), stands) && IsPlain(of_container->getArg(1), stands);
   return isa<clang::IntegerLiteral, clang::FloatingLiteral, clang::CharacterLiteral,
              clang::CXXBoolLiteralExpr>(bare);
 }
@@ -211,7 +214,7 @@ bool Inliner::NeedsVariable(const Helper& helper, const clang::ParmVarDecl* para
       (!type->isReferenceType() || to == from || type->getPointeeType().isConstQualified());
   if (to != from && !pointers && !numbers) return true;
   if (code_.Text(given).substr(0, 1) == "{") return true;
-  if (CallsOrAssigns(given) && LeavesOut(helper)) return true;
+  if (!IsPlain(given, stands) && CallsOrAssigns(given) && LeavesOut(helper)) return true;
   if (!type->isReferenceType() && !type.isConstQualified() && !OnlyRead(body, parameter))
     return true;
   if (!IsPlain(given, stands)) {
@@ -418,6 +421,7 @@ std::optional<std::string> Inliner::InPlaceOf(const clang::CallExpr* call,
       if (declaration == nullptr) continue;
       for (const clang::Decl* decl : declaration->decls()) {
         const auto* variable = llvm::cast<clang::VarDecl>(decl);
+        if (variable->isImplicit()) continue;  // what a loop through a range has of its own
         own[variable] = {Fresh(variable->getNameAsString()), true};
         const size_t at = code_.At(variable->getLocation());
         names.push_back({at, at + variable->getName().size(), own[variable].text});
@@ -436,7 +440,9 @@ std::optional<std::string> Inliner::InPlaceOf(const clang::CallExpr* call,
     value += Typed(call, chosen, Text(chosen, nullptr, own, nullptr)) + " : ";
   }
   const std::string last =
-      Text(helper->value, nothing ? definition->getBody() : nullptr, own, room);
+      helper->value == nullptr
+          ? ""
+          : Text(helper->value, nothing ? definition->getBody() : nullptr, own, room);
   value += helper->guards.empty() ? last : Typed(call, helper->value, last);
   placed_[code_.At(definition->getBeginLoc())] = definition;
   // The helpers in this one are a part of its text.

@@ -4,6 +4,7 @@
 namespace whetstone {
 namespace {
 
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -247,6 +248,16 @@ TEST_F(RewriteTest, NoCaseJumpsOverADeclaration) {
                  "a; }"),
               HasSubstr("case 1: { const int y = a + 1; a = y * y; } a = h(a); break; default: { "
                         "const int y2 = a + 1; a = y2 * y2; } }"));
+}
+
+TEST_F(RewriteTest, AFunctionThatReturnsNothingMayEndWithALoop) {
+  EXPECT_THAT(
+      By(kInPlace,
+         "static void add(const int* a, int* sum) { for (int k = 0; k < 3; k++) *sum += a[k]; }\n"
+         "int f(const int* a, int n) { int s = 0; for (int i = 0; i < n; i++) add(a, &s); return "
+         "s; "
+         "}"),
+      AllOf(HasSubstr("for (int k = 0; k < 3; k++)"), Not(HasSubstr("add("))));
 }
 
 }  // namespace

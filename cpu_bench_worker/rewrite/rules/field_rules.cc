@@ -1,6 +1,7 @@
 #include <map>
 
 #include "clang/AST/ExprCXX.h"
+#include "clang/Basic/SourceManager.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
@@ -26,22 +27,33 @@ std::vector<const clang::FieldDecl*> FieldsOf(const clang::VarDecl* variable) {
   return fields;
 }
 
+// The value that a struct says a field begins with; nothing where it is written elsewhere.
+std::optional<std::string> DefaultValue(const FunctionCode& code, const clang::FieldDecl* field) {
+  const clang::Expr* value = field->getInClassInitializer();
+  if (value == nullptr || value->getBeginLoc().isMacroID() ||
+      !code.context().getSourceManager().isInMainFile(value->getBeginLoc()))
+    return std::nullopt;
+  return " = " + code.Text(value);
+}
+
 // The value that a field begins with; nothing where the variable is declared in another way than
 // with a list in braces, or without any value.
 std::optional<std::string> FirstValue(const FunctionCode& code, const clang::VarDecl* variable,
-                                      size_t field) {
+                                      const clang::FieldDecl* field) {
   const auto* list = dyn_cast_or_null<clang::InitListExpr>(variable->getInit());
   if (list == nullptr) {
     const auto* made = dyn_cast_or_null<clang::CXXConstructExpr>(variable->getInit());
     const bool nothing =
         variable->getInit() == nullptr || (made != nullptr && made->getNumArgs() == 0);
+    if (nothing && field->hasInClassInitializer()) return DefaultValue(code, field);
     return nothing ? std::optional<std::string>("") : std::nullopt;
   }
-  if (field >= list->getNumInits() || isa<clang::ImplicitValueInitExpr>(list->getInit(field)))
+  const unsigned place = field->getFieldIndex();
+  if (place >= list->getNumInits() || isa<clang::ImplicitValueInitExpr>(list->getInit(place)))
     return " = 0";
-  return isa<clang::CXXDefaultInitExpr>(list->getInit(field))
-             ? std::nullopt
-             : std::optional<std::string>(" = " + code.Text(list->getInit(field)));
+  return isa<clang::CXXDefaultInitExpr>(list->getInit(place))
+             ? DefaultValue(code, field)
+             : std::optional<std::string>(" = " + code.Text(list->getInit(place)));
 }
 
 }  // namespace
@@ -59,7 +71,7 @@ void FieldsInVariables(const FunctionCode& code, Rewrites* rewrites) {
     std::string whole;
     bool fits = true;
     for (size_t i = 0; i < fields.size() && fits; ++i) {
-      const std::optional<std::string> first = FirstValue(code, variable, i);
+      const std::optional<std::string> first = FirstValue(code, variable, fields[i]);
       fits = first.has_value();
       if (!fits) break;
       const std::string name =

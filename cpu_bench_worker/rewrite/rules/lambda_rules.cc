@@ -137,7 +137,9 @@ void TakeOut(const FunctionCode& code, const NamedLambda& named, Edits* edits) {
   }
   if (calls.empty() || static_cast<size_t>(mentions) != calls.size() / (arguments.empty() ? 1 : 2))
     return;
-  const clang::QualType returned = named.lambda->getCallOperator()->getReturnType();
+  clang::QualType returned = named.lambda->getCallOperator()->getReturnType();
+  // What v.size() returns is known as size_type only within its class.
+  if (returned->isArithmeticType()) returned = returned.getCanonicalType();
   edits->insert(edits->end(), calls.begin(), calls.end());
   edits->push_back(code.Instead(named.declaration, ""));
   edits->push_back({code.FunctionBegin(), code.FunctionBegin(),

@@ -25,6 +25,14 @@ TEST_F(RewriteTest, ALambdaBecomesAFunctionOfWhatItCaptures) {
                          "all2(x, n); }"));
 }
 
+TEST_F(RewriteTest, ATypeThatOnlyAClassKnowsIsNotNamed) {
+  EXPECT_THAT(By(kLambdaApart,
+                 "struct V { using size_type = unsigned long; size_type size() const; };\nunsigned "
+                 "long f(const V& v) { const auto length = [&](const V& w) { return w.size(); }; "
+                 "return length(v); }"),
+              HasSubstr("static unsigned long length2(const V& w)"));
+}
+
 TEST_F(RewriteTest, WhatALambdaChangesIsAReference) {
   EXPECT_THAT(By(kLambdaApart,
                  "int f(const int* x, int n) { int h[4] = {}; int m = 0; const auto add = [&](int "

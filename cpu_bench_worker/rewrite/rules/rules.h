@@ -101,6 +101,10 @@ void FillByPlace(const FunctionCode& code, Rewrites* rewrites);
 // A loop through a vector counts its places, as other rules want it.
 void RunByPlace(const FunctionCode& code, Rewrites* rewrites);
 
+// What a function only copies, from arrays that it is given into containers and structs of its own,
+// is read where it was given (copy_rules.cc).
+void ReadWithoutCopy(const FunctionCode& code, Rewrites* rewrites);
+
 // Structs (field_rules.cc).
 // The fields of a local struct are variables of their own (scalar replacement), as other rules want
 // them.

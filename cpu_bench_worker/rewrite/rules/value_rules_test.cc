@@ -20,6 +20,10 @@ TEST_F(RewriteTest, FieldsOfALocalStructAreVariables) {
                 "s_y += s_x; } out[i] = P{s_x, s_y}; }"));
   EXPECT_THAT(By(rule, head + "P f(int n) { P s; s.x = n; s.y = 2; return s; }"),
               HasSubstr("float s_x; float s_y; s_x = n; s_y = 2; return P{s_x, s_y};"));
+  const std::string sums = "struct S { int n = 0; float mean = 0.5f; };\n";
+  for (const char* list : {"", "{}"})
+    EXPECT_THAT(By(rule, sums + "S f(int n) { S s" + list + "; s.n += n; return s; }"),
+                HasSubstr("int s_n = 0; float s_mean = 0.5f; s_n += n; return S{s_n, s_mean};"));
   for (const char* body :
        {"P s = in[0]; out[0].x = s.x;", "P s = {}; s.x = 1; s = in[0]; out[0] = s;",
         "P s = {}; P* p = &s; p->x = 1; s.y = 1; out[0] = *p;"})
