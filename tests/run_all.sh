@@ -106,7 +106,7 @@ timed_build() {
   fi
 }
 
-# The shell (loop, calls' threads, opener, local services, workers' control) under the thread sanitizer. gRPC itself is
+# The shell (loop, calls' threads, connections, local services, workers' control) under the thread sanitizer. gRPC itself is
 # not instrumented: what it does inside is not looked at.
 check_shell_threads() {
   build_preset tsan-shell coordinator_loop_test coordinator_services_test || return

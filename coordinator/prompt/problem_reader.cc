@@ -19,6 +19,7 @@ namespace whetstone {
 namespace {
 
 constexpr size_t kIdLengthMax = 64;
+constexpr double kSecondsMin = 0.001;
 constexpr double kSecondsMax = 3600;
 constexpr int64_t kMemoryMbMax = 65536;
 
@@ -114,8 +115,8 @@ absl::Status ReadLimits(const FrontMatter& front, v1::Problem* problem) {
                   {"limits.run_s", limits.run_s()},
                   {"limits.total_s", limits.total_s()}};
   for (const auto& [key, value] : kSeconds) {
-    if (value > 0 && value <= kSecondsMax) continue;
-    return front.Error(key, absl::StrCat("'", key, "' must be above 0 and at most ", kSecondsMax,
+    if (value >= kSecondsMin && value <= kSecondsMax) continue;
+    return front.Error(key, absl::StrCat("'", key, "' must be ", kSecondsMin, " to ", kSecondsMax,
                                          " s, not ", value));
   }
   if (limits.memory_mb() < 1 || limits.memory_mb() > kMemoryMbMax) {

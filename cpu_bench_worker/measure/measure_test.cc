@@ -247,6 +247,7 @@ TEST_F(MeasureTest, UnsoundProblemsAreRefusedWithAReason) {
          p->set_signature("void matmul(const float* a, const float* b, float* c, float n)");
        }},
       {"limits.run_s", [](v1::Problem* p) { p->mutable_limits()->set_run_s(0); }},
+      {"limits.compile_s", [](v1::Problem* p) { p->mutable_limits()->set_compile_s(1e-9); }},
       {"nohdr", [](v1::Problem* p) { p->mutable_compile()->add_headers("nohdr.h"); }},
       {"'../x.h' is not", [](v1::Problem* p) { p->mutable_compile()->add_headers("../x.h"); }},
       {"-fplugin=x.so", [](v1::Problem* p) { p->mutable_compile()->add_flags("-fplugin=x.so"); }},

@@ -16,6 +16,7 @@
 namespace whetstone {
 namespace {
 
+constexpr double kSecondsMin = 0.001;  // What the sandbox counts in must not come to nothing.
 constexpr double kSecondsMax = 24 * 3600;
 constexpr double kMemoryMbMax = 1 << 20;
 
@@ -41,15 +42,15 @@ absl::Status CheckRules(const v1::CompileRules& rules) {
 
 absl::Status CheckLimits(const v1::Problem& problem) {
   const v1::Limits& limits = problem.limits();
-  const std::tuple<const char*, double, double> values[] = {
-      {"compile_s", limits.compile_s(), kSecondsMax},
-      {"run_s", limits.run_s(), kSecondsMax},
-      {"memory_mb", static_cast<double>(limits.memory_mb()), kMemoryMbMax},
-      {"total_s", limits.total_s(), kSecondsMax}};
-  for (const auto& [name, value, most] : values)
-    if (!(value > 0 && value <= most))
+  const std::tuple<const char*, double, double, double> values[] = {
+      {"compile_s", limits.compile_s(), kSecondsMin, kSecondsMax},
+      {"run_s", limits.run_s(), kSecondsMin, kSecondsMax},
+      {"memory_mb", static_cast<double>(limits.memory_mb()), 1, kMemoryMbMax},
+      {"total_s", limits.total_s(), kSecondsMin, kSecondsMax}};
+  for (const auto& [name, value, least, most] : values)
+    if (!(value >= least && value <= most))
       return absl::InvalidArgumentError(
-          absl::StrCat("limits.", name, " is ", value, "; it must be positive and at most ", most));
+          absl::StrCat("limits.", name, " is ", value, "; it must be ", least, " to ", most));
   if (problem.sizes().timed().empty())
     return absl::InvalidArgumentError("sizes.timed is empty; give at least one size to time");
   return absl::OkStatus();
