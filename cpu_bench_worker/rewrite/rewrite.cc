@@ -47,8 +47,9 @@ std::string Formatted(const std::string& source, const std::string& function, si
          source.substr(source.size() - behind);
 }
 
-// What all rules make of one of the program's functions.
+// What all rules make of one of the program's functions, but for those that are not `wanted`.
 void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& definition,
+                     const std::function<bool(const std::string& rule)>& wanted,
                      Rewrites* rewrites) {
   Rewrites found;
   for (const auto rule : {&InlineCalls,
@@ -130,7 +131,8 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
   const std::string head = source.substr(begin, code.Begin(code.body()) - begin);
   const size_t behind = source.size() - code.End(code.body());
   for (Rewrite& rewrite : found)
-    rewrites->push_back({rewrite.rule, Formatted(rewrite.source, head, behind)});
+    if (wanted(rewrite.rule))
+      rewrites->push_back({rewrite.rule, Formatted(rewrite.source, head, behind)});
 }
 
 // Calls `look` with each of the program's functions, and whether it is `function`. Returns why that
@@ -213,15 +215,17 @@ bool IsHintOrNumber(const std::string& rule) {
   return false;
 }
 
-// What the rules make of the program, one change each.
+// What the rules make of the program, one change each, but for those that are not `wanted`.
 Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
                      const std::string& function, const std::string& source,
-                     const std::map<std::string, std::string>& lengths, std::string* refused) {
+                     const std::map<std::string, std::string>& lengths,
+                     const std::function<bool(const std::string& rule)>& wanted,
+                     std::string* refused) {
   Rewrites found;
   NumberCalls number_calls;
   const auto rewrite = [&](const FunctionCode& code, const clang::FunctionDecl& definition,
                            bool asked) {
-    RewriteFunction(code, definition, &found);
+    RewriteFunction(code, definition, wanted, &found);
     // What is made of a template has its text in common with others.
     if (!definition.isTemplateInstantiation()) number_calls.Add(code);
     if (!asked) return;
@@ -238,7 +242,8 @@ Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& p
 Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string& pch,
                         const std::string& function, const std::string& source,
                         std::string* refused, const std::map<std::string, std::string>& lengths) {
-  Rewrites found = RewriteOnce(flags, pch, function, source, lengths, refused);
+  const auto any = [](const std::string&) { return true; };
+  Rewrites found = RewriteOnce(flags, pch, function, source, lengths, any, refused);
   std::set<std::string> rules;
   for (const Rewrite& each : found) rules.insert(each.rule);
   Rewrites further;
@@ -249,13 +254,16 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
   std::vector<Form> forms;
   for (const Rewrite& each : found)
     if (kForms.count(each.rule) > 0 && forms.size() < kFormsMax) forms.push_back({each});
+  const auto is_new = [&](const std::string& rule) {
+    return rules.count(rule) == 0 || kFormsInRow.count(rule) > 0;
+  };
   std::set<std::string> made = {source};
   for (size_t i = 0; i < forms.size(); ++i) {
     const Form form = forms[i];  // the list grows
     if (!made.insert(form.rewrite.source).second) continue;
     std::string form_refused;
     for (Rewrite& each :
-         RewriteOnce(flags, pch, function, form.rewrite.source, lengths, &form_refused)) {
+         RewriteOnce(flags, pch, function, form.rewrite.source, lengths, is_new, &form_refused)) {
       const std::string rule = form.rewrite.rule + ", then " + each.rule;
       if (kFormsInRow.count(each.rule) > 0 && kFormsInRow.count(LastRule(form.rewrite.rule)) > 0 &&
           form.in_row < kFormsInRowMax && forms.size() < 2 * kFormsMax)

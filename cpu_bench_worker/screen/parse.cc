@@ -136,8 +136,8 @@ std::string PrecompileHeader(const std::vector<std::string>& flags,
                              const std::string& header_path) {
   ScreenFindings findings;
   std::vector<std::string> arguments = flags;
-  arguments.insert(arguments.end(),
-                   {"-w", "-x", "c++-header", header_path, "-o", header_path + ".pch"});
+  arguments.insert(arguments.end(), {"-w", "-fpch-instantiate-templates", "-x", "c++-header",
+                                     header_path, "-o", header_path + ".pch"});
   const bool fine =
       RunClang(std::move(arguments), std::make_unique<clang::GeneratePCHAction>(), "", &findings);
   if (fine && findings.errors.empty()) return "";
