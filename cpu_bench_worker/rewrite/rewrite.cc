@@ -198,7 +198,7 @@ bool SavesWork(const std::string& rule) {
       "a loop done once for each", "a part done once for each", "a table over values",
       "a window by columns",       "computed once for each",    "computed once for each element",
       "counted in order",          "moved before the loop",     "only what matches",
-      "sums from the beginning",   "sums moved along"};
+      "sums from the beginning",   "sums moved along",          "without the copy"};
   return known->count(LastRule(rule)) > 0;
 }
 
