@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/str_replace.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
@@ -28,11 +29,6 @@ using Loops = std::vector<const Loop*>;
 constexpr size_t kCopiedPlacesMax = 6;
 
 std::string PlaceMark(size_t number) { return std::string(1, static_cast<char>(number + 1)); }
-
-void ReplaceAll(const std::string& from, const std::string& to, std::string* text) {
-  for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, at + to.size()))
-    text->replace(at, from.size(), to);
-}
 
 bool IsName(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
@@ -266,8 +262,9 @@ bool CopiesOfGiven::IsPart(const CopiedPart& part) const {
 std::string CopiesOfGiven::Given(const std::string& marked, const CopiedPart& part) const {
   std::string text = marked;
   for (size_t i = 0; i < part.places.size(); ++i) {
-    if (IsName(part.places[i])) ReplaceAll("(" + PlaceMark(i) + ")", part.places[i], &text);
-    ReplaceAll(PlaceMark(i), part.places[i], &text);
+    if (IsName(part.places[i]))
+      absl::StrReplaceAll({{"(" + PlaceMark(i) + ")", part.places[i]}}, &text);
+    absl::StrReplaceAll({{PlaceMark(i), part.places[i]}}, &text);
   }
   return text;
 }
