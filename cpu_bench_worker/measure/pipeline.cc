@@ -67,6 +67,7 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
   verdict->set_start_s(verdict->start_s() + report.start_s);
   verdict->set_invocations_s(verdict->invocations_s() + report.invocations_s);
   verdict->clear_sizes();
+  bool shared = false;
   for (size_t i = 0; i < report.sizes.size(); ++i) {
     v1::SizeResult* size = verdict->add_sizes();
     size->mutable_size()->insert(shapes[i].size.begin(), shapes[i].size.end());
@@ -79,11 +80,12 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
     size->set_rounds_clock_changed(report.sizes[i].samples_frequency_changed);
     size->set_rounds_core_shared(report.sizes[i].samples_core_shared);
     size->set_pairs_core_shared(report.sizes[i].samples_counted_shared);
-    if (size->pairs_core_shared() > 0)
-      verdict->set_noise_band(std::max(verdict->noise_band(), kSharedAaThreshold));
+    shared = shared || size->pairs_core_shared() > 0;
   }
-  const Score score = WithLongRun(report.score, verdict->noise_band(),
+  const Score score = WithLongRun(report.score, shared ? kSharedDrift : verdict->noise_band(),
                                   report.stopped_early ? Confidence::k995 : Confidence::k95);
+  if (shared)
+    verdict->set_noise_band(std::max(verdict->noise_band(), SharedBand(report.score.speedup)));
   verdict->set_speedup_low(score.low);
   verdict->set_speedup_high(score.high);
 }

@@ -43,6 +43,11 @@ inline constexpr int kAlonePairsMin = 3;
 // less often than this share of the time, of late.
 inline constexpr int kAlonePairsWanted = 8;
 inline constexpr double kAloneShareMin = 0.2;
+// How many milliseconds a measurement that is to be precise waits in all for a core of its own: of
+// two unlike programs a neighbour slows down one more. Neighbours came and went every second or two
+// where this was settled. (Others do not wait, which would double their time there; their error
+// says so.)
+inline constexpr int kAloneWaitMs = 5'000;
 // The pairs there are at most, with those for that and those to be precise (stopping.h).
 inline constexpr int kProcessPairsMax = 40;
 

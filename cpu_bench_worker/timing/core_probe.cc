@@ -64,6 +64,14 @@ uint64_t RunThroughputBound(uint64_t x) {
   return a ^ b ^ c ^ d ^ e ^ f ^ g ^ h;
 }
 
+bool Known(const CoreProbeTimes& times) {
+  return times.latency_bound_ns > 0 && times.throughput_bound_ns > 0;
+}
+
+double IssueWidthRatio(const CoreProbeTimes& times) {
+  return times.throughput_bound_ns / times.latency_bound_ns;
+}
+
 class ProbeOnCore final : public CoreProbe {
  public:
   explicit ProbeOnCore(std::unique_ptr<CoreThread> thread) : thread_(std::move(thread)) {}
@@ -126,13 +134,16 @@ double SmtContentionDetector::Threshold() const {
   return 0;
 }
 
+bool SmtContentionDetector::SeenShared(const CoreProbeTimes& times) const {
+  if (!Known(times)) return true;
+  const double threshold = Threshold();
+  return threshold > 0 && IssueWidthRatio(times) > threshold;
+}
+
 bool SmtContentionDetector::Shared(const CoreProbeTimes& times) {
-  bool shared = true;
-  if (times.latency_bound_ns > 0 && times.throughput_bound_ns > 0) {
-    const double ratio = times.throughput_bound_ns / times.latency_bound_ns;
-    const double threshold = Threshold();
-    shared = threshold > 0 && ratio > threshold;
-    const double step = std::log(ratio / kIssueWidthRatioMin) / std::log(kStep);
+  const bool shared = SeenShared(times);
+  if (Known(times)) {
+    const double step = std::log(IssueWidthRatio(times) / kIssueWidthRatioMin) / std::log(kStep);
     ++seen_[static_cast<size_t>(std::clamp(step, 0.0, kSteps - 1.0))];
     if (++all_ >= kRemembered) Halve();
   }

@@ -48,6 +48,7 @@ class Stage {
         rng_(session->seed(), {0x71ED, 0, 0, 0}),
         clock_(options.clock != nullptr ? options.clock : &steady_clock_),
         begin_(clock_->Now()),
+        wait_ms_(options.criterion == StoppingCriterion::kPrecise ? kAloneWaitMs : 0),
         data_(sizes.size()),
         invocations_before_s_(session->invocations_s()),
         floor_(threaded(), session->context().cores.kernel.size()),
@@ -60,6 +61,7 @@ class Stage {
 
   std::optional<Failure> Run() {
     for (int pair = 0; WantsMore(pair); ++pair) {
+      AwaitAlone();
       pair_end_ns_ = budget_ns_ * std::min(pair + 1, kProcessPairs) / kProcessPairs;
       if (auto failure = RunPair()) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
@@ -97,6 +99,13 @@ class Stage {
     SizeData& data = data_[i];
     data.calls = Calls(call, harness_floor_ns, sizes_[i]);
     data.calls_max = std::max(data.calls, Calls(half, harness_floor_ns / 2, sizes_[i]));
+  }
+
+  // What is measured beside a neighbour is of another machine than what is measured alone.
+  void AwaitAlone() {
+    if (wait_ms_ == 0 || !core_.MayBeAlone() || ElapsedNs() >= budget_ns_ / 2) return;
+    wait_ms_ -= core_.AwaitAlone(wait_ms_);
+    waited_in_vain_ = wait_ms_ == 0;
   }
 
   CallBatch Batch(size_t size, int calls, uint64_t seed) const {
@@ -312,8 +321,8 @@ class Stage {
 
   // Returns whether the `pairs` that are done are not enough.
   bool WantsMore(int pairs) const {
-    const bool waits =
-        pairs < kProcessPairsMax && core_.MayBeAlone() && samples_.AlonePairs() < kAlonePairsWanted;
+    const bool waits = pairs < kProcessPairsMax && !waited_in_vain_ && core_.MayBeAlone() &&
+                       samples_.AlonePairs() < kAlonePairsWanted;
     return waits || PairsMissing(criterion_, pairs, samples_.Ratios(), session_->seed());
   }
 
@@ -360,6 +369,9 @@ class Stage {
   const SteadyClock steady_clock_;
   const Clock* clock_;
   const std::chrono::nanoseconds begin_;
+  // So much longer it may wait for a neighbour to leave.
+  int wait_ms_;
+  bool waited_in_vain_ = false;
   // This process pair's share of the budget ends so long after begin_.
   double pair_end_ns_ = 0;
   std::vector<SizeData> data_;

@@ -236,6 +236,26 @@ TEST_F(ProbedCoreTest, ANeighbourWhoStaysIsNotWaitedForForEver) {
   EXPECT_EQ(time.sizes[0].samples_counted_shared, time.sizes[0].samples);
 }
 
+TEST_F(TimeStageTest, WhatIsToBePreciseWaitsForACoreOfItsOwn) {
+  Use(TransposeProblem());
+  const std::string object = Build(problem_.problem.reference());
+  const auto shared = [&](StoppingCriterion criterion, int leaves_after) {
+    FakeCore core([=](int runs) { return runs < leaves_after ? kShared : kAlone; });
+    SmtContentionDetector detector = KnownDetector();
+    return CheckAndTime(object, {.clock = &still_,
+                                 .criterion = criterion,
+                                 .core_probe = &core,
+                                 .smt_detector = &detector})
+        .time.sizes[0];
+  };
+  EXPECT_EQ(shared(StoppingCriterion::kPrecise, 60).samples_core_shared, 0);
+  EXPECT_GT(shared(StoppingCriterion::kAllPairs, 60).samples_core_shared, 0);
+  // One who stays is waited for once.
+  const TimedSize beside = shared(StoppingCriterion::kPrecise, 1'000'000);
+  EXPECT_GT(beside.samples, 0);
+  EXPECT_EQ(beside.samples_counted_shared, beside.samples);
+}
+
 TEST_F(TimeStageTest, WhatIsClearOnASharedCoreIsNotYetClear) {
   v1::Problem problem = MatmulProblem();
   // The reference does everything ten times: no noise hides that the candidate is faster.

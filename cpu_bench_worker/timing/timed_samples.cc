@@ -1,12 +1,18 @@
 #include "cpu_bench_worker/timing/timed_samples.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "cpu_bench_worker/stats/plan.h"
 
 namespace whetstone {
+
+double SharedBand(double speedup) {
+  return std::max(kSharedAaThreshold, kSharedDrift * std::abs(std::log(speedup)));
+}
+
 std::vector<int> TimedSamples::Pairs(bool alone) const {
   std::map<int, std::set<size_t>> sizes_of;
   for (const std::vector<TimedSample>& samples : by_size_)

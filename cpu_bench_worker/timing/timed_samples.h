@@ -21,6 +21,11 @@ namespace whetstone {
 // Beside a neighbour on the same physical core equal code scored up to 2 % off; thresholds are
 // measured without.
 inline constexpr double kSharedAaThreshold = 0.02;
+// And two unlike programs are slowed down differently: of |ln speedup|, how far from its speedup
+// alone a program came out there (an expert of 8.0 at 8.9 to 10.3, a product of 8.2 at 9.4 to 9.9).
+inline constexpr double kSharedDrift = 0.1;
+// How far from its speedup alone what was measured beside a neighbour may be, as a logarithm.
+double SharedBand(double speedup);
 
 struct TimedSample {
   size_t size = 0;

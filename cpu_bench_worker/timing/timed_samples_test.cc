@@ -69,5 +69,15 @@ TEST(TimedSamplesTest, NothingPlayedIsNothing) {
   EXPECT_EQ(samples.Ratios(), std::vector<PairedRatios>(2));
 }
 
+// An expert of 8.0 came out at 9.8 beside a neighbour.
+TEST(TimedSamplesTest, WhatWasMeasuredBesideANeighbourMayBeFarFromWhatItIsAlone) {
+  EXPECT_DOUBLE_EQ(SharedBand(1.01), kSharedAaThreshold);
+  EXPECT_NEAR(SharedBand(8), 0.208, 0.001);
+  EXPECT_NEAR(SharedBand(1.0 / 8), 0.208, 0.001);
+  const Score beside{.speedup = 9.8, .low = 9.7, .high = 9.9};
+  EXPECT_LT(WithLongRun(beside, kSharedDrift, Confidence::k95).low, 8.0);
+  EXPECT_GT(WithLongRun(beside, kSharedAaThreshold, Confidence::k95).low, 9.0);
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -4,6 +4,7 @@
 #include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/analysis/counter_sums.h"
+#include "cpu_bench_worker/rewrite/analysis/turn_tables.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
@@ -219,8 +220,10 @@ Edits AsPlain(const FunctionCode& code, const Counting& counting, const std::str
   return edits;
 }
 
-// Whether what the counter begins with can be computed in every turn anew.
-bool IsStillThere(const FunctionCode& code, const Counting& counting) {
+// Whether the loop can begin at its other end: what the counter begins with can be computed in every turn
+// anew, and no turn is the last one before its time.
+bool CanTurnAround(const FunctionCode& code, const Counting& counting) {
+  if (HasOwn<clang::BreakStmt>(counting.body) || LeavesFunction(counting.stmt)) return false;
   Variables changing = Changed(counting.body);
   changing.merge(Written(counting.body));
   return OnlyComputes(code, counting.first) && !Share(Used(counting.first), changing) &&
@@ -259,14 +262,14 @@ void PlainLoops(const FunctionCode& code, Rewrites* rewrites) {
 void CountUp(const FunctionCode& code, Rewrites* rewrites) {
   for (const clang::Stmt* stmt : Below(code.body())) {
     const std::optional<Counting> by_condition = CountingByCondition(code, stmt);
-    if (by_condition && IsStillThere(code, *by_condition))
+    if (by_condition && CanTurnAround(code, *by_condition))
       rewrites->push_back(
           {"counted up",
            code.Source(AsPlain(code, *by_condition, "0", " < " + LastValue(code, *by_condition)))});
     const std::optional<Counting> counting = CountingOf(code, stmt);
     const std::optional<Limit> limit =
         counting && counting->down ? LimitOf(code, *counting) : std::nullopt;
-    if (!limit || !IsStillThere(code, *counting) ||
+    if (!limit || !CanTurnAround(code, *counting) ||
         (limit->kind != clang::BO_GE && limit->kind != clang::BO_GT) ||
         code.context().getTypeSize(counting->var->getType()) < 32)
       continue;

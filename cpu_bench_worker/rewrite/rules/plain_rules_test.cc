@@ -61,7 +61,9 @@ TEST_F(RewriteTest, ALoopThatCountsDownCountsUp) {
         "unsigned char i = n; while (i-- > 0) b[i] = a[i];",
         "int i = n; while (i-- > 0) { if (a[i] > 0) i--; b[i] = a[i]; }",
         "int i = n; b[0] = 1; while (i-- > 0) b[i] = a[i];",
-        "int i = n; while (i-- > m) b[i] = a[i];", "while (n-- > 0) b[n] = a[n];"})
+        "int i = n; while (i-- > m) b[i] = a[i];", "while (n-- > 0) b[n] = a[n];",
+        "int i = n; while (i-- > 0) { if (a[i] > 0) break; b[i] = a[i]; }",
+        "for (int i = n - 1; i >= 0; i--) { if (a[i] > 0) return i; }"})
     EXPECT_FALSE(Fits(rule, Body(body))) << body;
   for (const char* body : {"for (int i = n - 1; i < m; i--) { b[i] = a[i]; }",
                            "for (int i = n; i > 0; i -= 2) { b[i] = a[i]; }"})
