@@ -82,10 +82,14 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
     size->set_pairs_core_shared(report.sizes[i].samples_counted_shared);
     shared = shared || size->pairs_core_shared() > 0;
   }
-  const Score score = WithLongRun(report.score, shared ? kSharedDrift : verdict->noise_band(),
+  if (shared) {
+    // What a neighbour moved is no scatter of these samples, and an error all the same.
+    verdict->set_noise_band(std::max(verdict->noise_band(), kSharedAaThreshold));
+    verdict->set_speedup_error(
+        std::hypot(report.score.error, LongRunError(report.score.speedup, kSharedDrift)));
+  }
+  const Score score = WithLongRun(report.score, LongRunThreshold(verdict->noise_band(), shared),
                                   report.stopped_early ? Confidence::k995 : Confidence::k95);
-  if (shared)
-    verdict->set_noise_band(std::max(verdict->noise_band(), SharedBand(report.score.speedup)));
   verdict->set_speedup_low(score.low);
   verdict->set_speedup_high(score.high);
 }

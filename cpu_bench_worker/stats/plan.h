@@ -43,11 +43,12 @@ inline constexpr int kAlonePairsMin = 3;
 // less often than this share of the time, of late.
 inline constexpr int kAlonePairsWanted = 8;
 inline constexpr double kAloneShareMin = 0.2;
-// How many milliseconds a measurement that is to be precise waits in all for a core of its own: of
-// two unlike programs a neighbour slows down one more. Neighbours came and went every second or two
-// where this was settled. (Others do not wait, which would double their time there; their error
-// says so.)
-inline constexpr int kAloneWaitMs = 5'000;
+// A measurement that is to be precise waits so long in all for a core of its own, and looks so
+// often at most: of two unlike programs a neighbour slows down one more. Neighbours came and went
+// every second or two where this was settled. (Others do not wait, which would double their time
+// there; their error says so.)
+inline constexpr double kAloneWaitNs = 5e9;
+inline constexpr int kAloneLooks = 5'000;
 // The pairs there are at most, with those for that and those to be precise (stopping.h).
 inline constexpr int kProcessPairsMax = 40;
 
@@ -55,8 +56,8 @@ inline constexpr int kProcessPairsMax = 40;
 // slow where it does not count, to be timed by one lucky pair.
 inline constexpr int kPairsOfAGain = 3;
 
-// The time stage takes at most this, however generous limits.total_s is: fewer samples instead of
-// longer ones.
+// The time stage takes at most this, waiting apart, however generous limits.total_s is: fewer
+// samples instead of longer ones.
 inline constexpr double kTimeBudgetSeconds = 8;
 inline constexpr int kCallsMax = 1024;
 inline constexpr int64_t kBatchBytesMax = int64_t{32} << 20;

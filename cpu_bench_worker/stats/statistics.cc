@@ -126,10 +126,14 @@ Score ScoreOf(const std::vector<PairedRatios>& sizes, uint64_t seed, Confidence 
   return score;
 }
 
-Score WithLongRun(const Score& score, double aa_threshold, Confidence confidence) {
+double LongRunError(double speedup, double threshold) {
+  return kLongRunError * threshold * std::abs(std::log(speedup));
+}
+
+Score WithLongRun(const Score& score, double threshold, Confidence confidence) {
   if (!(score.low > 0)) return score;
-  const double added = (confidence == Confidence::k95 ? kNormal95 : kNormal995) * kLongRunError *
-                       aa_threshold * std::abs(std::log(score.speedup));
+  const double added = (confidence == Confidence::k95 ? kNormal95 : kNormal995) *
+                       LongRunError(score.speedup, threshold);
   Score wider = score;
   wider.low = score.speedup * std::exp(-std::hypot(std::log(score.speedup / score.low), added));
   wider.high = score.speedup * std::exp(std::hypot(std::log(score.high / score.speedup), added));

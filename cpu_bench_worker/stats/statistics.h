@@ -38,13 +38,16 @@ double SpeedupOf(const std::vector<PairedRatios>& sizes);
 Score ScoreOf(const std::vector<PairedRatios>& sizes, uint64_t seed,
               Confidence confidence = Confidence::k95);
 
-// Returns `score` with the interval that holds the long-run value as well, which a measurement of a
-// second does not know. What is as fast as the reference has its luck, so that nothing is added
-// near 1; the less alike both programs are, the more their ratio moves with the host's clock and
-// neighbours. The A/A threshold says how much these move: the standard error of what is added is
-// 0.5 × aa_threshold × |ln speedup|, as was seen on two hosts (docs/measuring.md). `error` stays
-// that within the measurement.
-Score WithLongRun(const Score& score, double aa_threshold, Confidence confidence);
+// The standard error of a result beside the long-run value, which a measurement of a second does
+// not know. What is as fast as the reference has its luck, so that it is none near 1; the less
+// alike both programs are, the more their ratio moves with the host's clock and neighbours. The
+// threshold says how much these move (equal code's, or what LongRunThreshold makes of it): it is
+// 0.5 × threshold × |ln speedup|, as was seen on two hosts (docs/measuring.md).
+double LongRunError(double speedup, double threshold);
+
+// Returns `score` with the interval that holds the long-run value as well. `error` stays that
+// within the measurement.
+Score WithLongRun(const Score& score, double threshold, Confidence confidence);
 
 }  // namespace whetstone
 

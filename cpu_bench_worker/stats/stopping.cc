@@ -28,12 +28,12 @@ bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed) {
   return HalfWidth(score) <= kClearPrecision * distance;
 }
 
-bool BelowAlready(const std::vector<PairedRatios>& sizes, double least, double aa_threshold,
+bool BelowAlready(const std::vector<PairedRatios>& sizes, double least, double threshold,
                   uint64_t seed) {
   const double speedup = SpeedupOf(sizes);
   if (Pairs(sizes) < kPairsBeforeStop || !(speedup > 0) || speedup >= least) return false;
   const Score score = FinalScore(sizes, /*stopped_early=*/true, seed);
-  return WithLongRun(score, aa_threshold, Confidence::k995).high < least;
+  return WithLongRun(score, threshold, Confidence::k995).high < least;
 }
 
 bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed) {

@@ -3,7 +3,7 @@
 //
 //   for (int pair = 1; pair <= kProcessPairs; ++pair) {
 //     …
-//     if (ClearAlready(ratios, seed) || BelowAlready(ratios, least, aa_threshold, seed)) break;
+//     if (ClearAlready(ratios, seed) || BelowAlready(ratios, least, threshold, seed)) break;
 //   }
 //   const Score score = FinalScore(ratios, stopped_early, seed);
 #ifndef WHETSTONE_CPU_BENCH_WORKER_STATS_STOPPING_H_
@@ -45,7 +45,7 @@ bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed);
 
 // True once more pairs would not make the speedup `least`: its interval of 99.5 %, widened by
 // WithLongRun as a verdict's is, ends below that. Asked as ClearAlready is.
-bool BelowAlready(const std::vector<PairedRatios>& sizes, double least, double aa_threshold,
+bool BelowAlready(const std::vector<PairedRatios>& sizes, double least, double threshold,
                   uint64_t seed);
 
 // Whether the interval of 95 % is as narrow as kPreciseHalfWidth asks.

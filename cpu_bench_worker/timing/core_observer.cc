@@ -1,7 +1,5 @@
 #include "cpu_bench_worker/timing/core_observer.h"
 
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "cpu_bench_worker/stats/plan.h"
@@ -27,15 +25,10 @@ CoreInterval CoreObserver::Observe() {
           .shared = shared_before || shared};
 }
 
-int CoreObserver::AwaitAlone(int looks) {
-  if (probe_ == nullptr) return 0;
-  for (int look = 0; look < looks; ++look) {
-    last_ = probe_->Run();
-    last_was_shared_ = smt_detector_->SeenShared(last_);
-    if (!last_was_shared_) return look;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return looks;
+bool CoreObserver::SharedNow() {
+  if (probe_ == nullptr) return false;
+  last_ = probe_->Run();
+  return last_was_shared_ = smt_detector_->SeenShared(last_);
 }
 
 bool CoreObserver::MayBeAlone() const { return smt_detector_->AloneShare() >= kAloneShareMin; }

@@ -34,9 +34,8 @@ class CoreObserver {
 
   // What happened since the last call. Takes some 25 µs.
   CoreInterval Observe();
-  // Waits until the core is ours alone: looks, and again every millisecond, `looks` times at most.
-  // Returns how many of them saw it shared: `looks` if it waited in vain.
-  int AwaitAlone(int looks);
+  // Whether something else runs on the core now, seen between two observations.
+  bool SharedNow();
   // Whether a neighbour who is there now will leave, by how it was of late.
   bool MayBeAlone() const;
 

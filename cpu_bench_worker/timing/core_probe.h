@@ -78,7 +78,7 @@ class SmtContentionDetector {
   // false as long as too little has been seen, and true for unknown times: whoever keeps a probe
   // waiting shares the core, too.
   bool Shared(const CoreProbeTimes& times);
-  // The same of a look while nothing is measured, of which nothing is learned.
+  // The same, and learns nothing: of a look while nothing is measured.
   bool SeenShared(const CoreProbeTimes& times) const;
   // The largest issue-width ratio of a core that is ours alone; 0: not known yet.
   double Threshold() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "common/philox.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr int kSettlingSamples = 3;
 constexpr double kHarnessFloorGuessNs = 5'000;
 constexpr double kThreadedHarnessFloorGuessNs = 25'000;
+constexpr std::chrono::milliseconds kBetweenLooks(1);
 
 struct SizeData {
   int calls = 1;
@@ -48,7 +50,6 @@ class Stage {
         rng_(session->seed(), {0x71ED, 0, 0, 0}),
         clock_(options.clock != nullptr ? options.clock : &steady_clock_),
         begin_(clock_->Now()),
-        wait_ms_(options.criterion == StoppingCriterion::kPrecise ? kAloneWaitMs : 0),
         data_(sizes.size()),
         invocations_before_s_(session->invocations_s()),
         floor_(threaded(), session->context().cores.kernel.size()),
@@ -84,7 +85,7 @@ class Stage {
   double NsSince(std::chrono::nanoseconds begin) const {
     return static_cast<double>((clock_->Now() - begin).count());
   }
-  double ElapsedNs() const { return NsSince(begin_); }
+  double ElapsedNs() const { return NsSince(begin_) - waited_ns_; }
 
   int Calls(const CallEstimate& estimate, double harness_floor_ns, const CallShape& size) const {
     const double batch_ns = far_ ? kBatchNsMinFar : kBatchNsMin;
@@ -103,9 +104,15 @@ class Stage {
 
   // What is measured beside a neighbour is of another machine than what is measured alone.
   void AwaitAlone() {
-    if (wait_ms_ == 0 || !core_.MayBeAlone() || ElapsedNs() >= budget_ns_ / 2) return;
-    wait_ms_ -= core_.AwaitAlone(wait_ms_);
-    waited_in_vain_ = wait_ms_ == 0;
+    if (criterion_ != StoppingCriterion::kPrecise || !core_.MayBeAlone()) return;
+    const std::chrono::nanoseconds begin = clock_->Now();
+    const double left_ns = kAloneWaitNs - waited_ns_;
+    while (looks_ < kAloneLooks && NsSince(begin) < left_ns && !session_->cancelled() &&
+           core_.SharedNow()) {
+      ++looks_;
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    waited_ns_ += NsSince(begin);
   }
 
   CallBatch Batch(size_t size, int calls, uint64_t seed) const {
@@ -321,21 +328,21 @@ class Stage {
 
   // Returns whether the `pairs` that are done are not enough.
   bool WantsMore(int pairs) const {
-    const bool waits = pairs < kProcessPairsMax && !waited_in_vain_ && core_.MayBeAlone() &&
-                       samples_.AlonePairs() < kAlonePairsWanted;
+    const bool waits =
+        pairs < kProcessPairsMax && core_.MayBeAlone() && samples_.AlonePairs() < kAlonePairsWanted;
     return waits || PairsMissing(criterion_, pairs, samples_.Ratios(), session_->seed());
   }
 
   // Returns, and notes, whether more pairs would not change what is learned. Samples that shared
-  // their core agree among themselves, and with nothing else.
+  // their core agree among themselves, and with nothing else; below the least they are, if they are
+  // even so far off.
   bool EndsEarly() {
-    if (samples_.AlonePairs() < kAlonePairsMin && core_.MayBeAlone()) return false;
     const std::vector<PairedRatios> ratios = samples_.Ratios();
-    const bool clear = ClearAlready(ratios, session_->seed());
-    const double aa_threshold =
-        samples_.CountsShared() ? std::max(aa_threshold_, kSharedAaThreshold) : aa_threshold_;
+    const bool may_change = samples_.AlonePairs() < kAlonePairsMin && core_.MayBeAlone();
+    const bool clear = !may_change && ClearAlready(ratios, session_->seed());
+    const double long_run = LongRunThreshold(aa_threshold_, samples_.CountsShared());
     report_->below_least =
-        !clear && BelowAlready(ratios, least_speedup_, aa_threshold, session_->seed());
+        !clear && BelowAlready(ratios, least_speedup_, long_run, session_->seed());
     report_->stopped_early = clear || report_->below_least;
     return report_->stopped_early;
   }
@@ -369,9 +376,9 @@ class Stage {
   const SteadyClock steady_clock_;
   const Clock* clock_;
   const std::chrono::nanoseconds begin_;
-  // So much longer it may wait for a neighbour to leave.
-  int wait_ms_;
-  bool waited_in_vain_ = false;
+  // It waited so long for a neighbour to leave, and looked so often in vain.
+  double waited_ns_ = 0;
+  int looks_ = 0;
   // This process pair's share of the budget ends so long after begin_.
   double pair_end_ns_ = 0;
   std::vector<SizeData> data_;

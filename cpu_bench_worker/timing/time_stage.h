@@ -33,7 +33,7 @@ struct TimeReport {
 };
 
 struct TimeOptions {
-  double budget_s = kTimeBudgetSeconds;  // bounds the whole stage
+  double budget_s = kTimeBudgetSeconds;  // bounds the stage, waiting for a core of its own apart
   // The budget runs out by this clock, or by the host's where it is null.
   const Clock* clock = nullptr;
   StoppingCriterion criterion = StoppingCriterion::kClear;

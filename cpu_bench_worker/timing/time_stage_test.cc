@@ -236,24 +236,56 @@ TEST_F(ProbedCoreTest, ANeighbourWhoStaysIsNotWaitedForForEver) {
   EXPECT_EQ(time.sizes[0].samples_counted_shared, time.sizes[0].samples);
 }
 
+// CoreClock goes on with every look at a core.
+class CoreClock final : public Clock {
+ public:
+  explicit CoreClock(const FakeCore* core) : core_(core) {}
+  std::chrono::nanoseconds Now() const override {
+    return std::chrono::milliseconds(10) * core_->runs();
+  }
+
+ private:
+  const FakeCore* core_;
+};
+
 TEST_F(TimeStageTest, WhatIsToBePreciseWaitsForACoreOfItsOwn) {
   Use(TransposeProblem());
   const std::string object = Build(problem_.problem.reference());
-  const auto shared = [&](StoppingCriterion criterion, int leaves_after) {
-    FakeCore core([=](int runs) { return runs < leaves_after ? kShared : kAlone; });
+  const auto timed = [&](StoppingCriterion criterion, FakeCore* core) {
+    const CoreClock clock(core);
     SmtContentionDetector detector = KnownDetector();
-    return CheckAndTime(object, {.clock = &still_,
+    return CheckAndTime(object, {.clock = &clock,
                                  .criterion = criterion,
-                                 .core_probe = &core,
+                                 .core_probe = core,
                                  .smt_detector = &detector})
-        .time.sizes[0];
+        .time;
   };
-  EXPECT_EQ(shared(StoppingCriterion::kPrecise, 60).samples_core_shared, 0);
-  EXPECT_GT(shared(StoppingCriterion::kAllPairs, 60).samples_core_shared, 0);
-  // One who stays is waited for once.
-  const TimedSize beside = shared(StoppingCriterion::kPrecise, 1'000'000);
-  EXPECT_GT(beside.samples, 0);
-  EXPECT_EQ(beside.samples_counted_shared, beside.samples);
+  const auto leaves = [](int runs) { return runs < 60 ? kShared : kAlone; };
+  FakeCore waited_for(leaves), not_waited_for(leaves);
+  EXPECT_EQ(timed(StoppingCriterion::kPrecise, &waited_for).sizes[0].samples_core_shared, 0);
+  EXPECT_GT(timed(StoppingCriterion::kAllPairs, &not_waited_for).sizes[0].samples_core_shared, 0);
+
+  // One who stays is waited for once, and what is measured then does not suffer from the wait.
+  FakeCore stays([](int) { return kShared; });
+  const TimeReport beside = timed(StoppingCriterion::kPrecise, &stays);
+  const int looks = static_cast<int>(kAloneWaitNs / 10e6);
+  EXPECT_GE(stays.runs(), looks + kProcessPairs);
+  EXPECT_LT(stays.runs(), 2 * looks + kProcessPairs);
+  EXPECT_GE(beside.process_pairs, kProcessPairs);
+  EXPECT_EQ(beside.sizes[0].samples_counted_shared, beside.sizes[0].samples);
+}
+
+TEST_F(ProbedCoreTest, BesideANeighbourWhatIsFarBelowTheLeastIsSoAllTheSame) {
+  Use(TransposeProblem());
+  FakeCore core([](int) { return kShared; });
+  SmtContentionDetector detector = KnownDetector();
+  const TimeReport time =
+      CheckAndTime(
+          Build(problem_.problem.reference()),
+          {.clock = &still_, .least_speedup = 10, .core_probe = &core, .smt_detector = &detector})
+          .time;
+  EXPECT_TRUE(time.below_least);
+  EXPECT_LT(time.process_pairs, kProcessPairs);
 }
 
 TEST_F(TimeStageTest, WhatIsClearOnASharedCoreIsNotYetClear) {

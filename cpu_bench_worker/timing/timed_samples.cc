@@ -1,7 +1,6 @@
 #include "cpu_bench_worker/timing/timed_samples.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -9,8 +8,8 @@
 
 namespace whetstone {
 
-double SharedBand(double speedup) {
-  return std::max(kSharedAaThreshold, kSharedDrift * std::abs(std::log(speedup)));
+double LongRunThreshold(double aa_threshold, bool counts_shared) {
+  return counts_shared ? std::max(aa_threshold, kSharedDrift) : aa_threshold;
 }
 
 std::vector<int> TimedSamples::Pairs(bool alone) const {

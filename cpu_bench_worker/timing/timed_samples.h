@@ -23,9 +23,10 @@ namespace whetstone {
 inline constexpr double kSharedAaThreshold = 0.02;
 // And two unlike programs are slowed down differently: of |ln speedup|, how far from its speedup
 // alone a program came out there (an expert of 8.0 at 8.9 to 10.3, a product of 8.2 at 9.4 to 9.9).
-inline constexpr double kSharedDrift = 0.1;
-// How far from its speedup alone what was measured beside a neighbour may be, as a logarithm.
-double SharedBand(double speedup);
+// Nearly all of that was one way on that host; on another it may be the other way.
+inline constexpr double kSharedDrift = 0.125;
+// What LongRunError takes for the threshold, if samples beside a neighbour count or if they do not.
+double LongRunThreshold(double aa_threshold, bool counts_shared);
 
 struct TimedSample {
   size_t size = 0;

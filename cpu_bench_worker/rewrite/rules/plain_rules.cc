@@ -220,8 +220,8 @@ Edits AsPlain(const FunctionCode& code, const Counting& counting, const std::str
   return edits;
 }
 
-// Whether the loop can begin at its other end: what the counter begins with can be computed in every turn
-// anew, and no turn is the last one before its time.
+// Whether the loop can begin at its other end: what the counter begins with can be computed in
+// every turn anew, and no turn is the last one before its time.
 bool CanTurnAround(const FunctionCode& code, const Counting& counting) {
   if (HasOwn<clang::BreakStmt>(counting.body) || LeavesFunction(counting.stmt)) return false;
   Variables changing = Changed(counting.body);
