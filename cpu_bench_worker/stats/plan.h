@@ -43,10 +43,10 @@ inline constexpr int kAlonePairsMin = 3;
 // less often than this share of the time, of late.
 inline constexpr int kAlonePairsWanted = 8;
 inline constexpr double kAloneShareMin = 0.2;
-// A measurement that is to be precise, is doubted, or an A/A threshold, waits so long in all for a
-// core of its own, and looks so often at most: of two unlike programs a neighbour slows down one
-// more. Neighbours came and went every second or two where this was settled. (Others do not wait,
-// which would double their time there; their error says so.)
+// A measurement that is to be precise waits so long in all for a core of its own, and looks so
+// often at most: of two unlike programs a neighbour slows down one more. Neighbours came and went
+// every second or two where this was settled. (Others do not wait, which would double their time
+// there; their error says so.)
 inline constexpr double kAloneWaitNs = 5e9;
 inline constexpr int kAloneLooks = 5'000;
 // The pairs there are at most, with those for that and those to be precise (stopping.h).

@@ -104,7 +104,7 @@ class Stage {
 
   // What is measured beside a neighbour is of another machine than what is measured alone.
   void AwaitAlone() {
-    if (criterion_ == StoppingCriterion::kClear || !core_.MayBeAlone()) return;
+    if (criterion_ != StoppingCriterion::kPrecise || !core_.MayBeAlone()) return;
     const std::chrono::nanoseconds begin = clock_->Now();
     const double left_ns = kAloneWaitNs - waited_ns_;
     while (looks_ < kAloneLooks && NsSince(begin) < left_ns && !session_->cancelled() &&

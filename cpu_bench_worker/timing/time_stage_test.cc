@@ -139,13 +139,16 @@ TEST_F(TimeStageTest, WhoIsFarFromTheReferenceOnlyWhenCheckedIsTimedInFull) {
 }
 
 // ProbedCoreTest times the reference against itself on a core that the test makes up, with all
-// process pairs: it is never clear.
+// process pairs.
 class ProbedCoreTest : public TimeStageTest {
  protected:
   TimeReport TimeOn(CoreProbe* core, SmtContentionDetector* detector) {
     Use(TransposeProblem());
     return CheckAndTime(Build(problem_.problem.reference()),
-                        {.clock = &still_, .core_probe = core, .smt_detector = detector})
+                        {.clock = &still_,
+                         .criterion = StoppingCriterion::kAllPairs,
+                         .core_probe = core,
+                         .smt_detector = detector})
         .time;
   }
   // A whole measurement consists of so many samples.
@@ -260,7 +263,7 @@ TEST_F(TimeStageTest, WhatIsToBePreciseWaitsForACoreOfItsOwn) {
   const auto leaves = [](int runs) { return runs < 60 ? kShared : kAlone; };
   FakeCore waited_for(leaves), not_waited_for(leaves);
   EXPECT_EQ(timed(StoppingCriterion::kPrecise, &waited_for).sizes[0].samples_core_shared, 0);
-  EXPECT_GT(timed(StoppingCriterion::kClear, &not_waited_for).sizes[0].samples_core_shared, 0);
+  EXPECT_GT(timed(StoppingCriterion::kAllPairs, &not_waited_for).sizes[0].samples_core_shared, 0);
 
   // One who stays is waited for once, and what is measured then does not suffer from the wait.
   FakeCore stays([](int) { return kShared; });
