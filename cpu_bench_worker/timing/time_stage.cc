@@ -20,7 +20,6 @@ namespace {
 constexpr int kSettlingSamples = 3;
 constexpr double kHarnessFloorGuessNs = 5'000;
 constexpr double kThreadedHarnessFloorGuessNs = 25'000;
-constexpr std::chrono::milliseconds kBetweenLooks(1);
 
 struct SizeData {
   int calls = 1;
@@ -28,11 +27,9 @@ struct SizeData {
   int calls_max = 1;
   // These are samples of the process pair that runs.
   int in_pair = 0;
-  // So many of them had the core for themselves.
-  int alone_in_pair = 0;
+  int alone_in_pair = 0;  // of them had the core for themselves
   int redone = 0;
-  // These are among `redone`.
-  int frequency_changed = 0;
+  int frequency_changed = 0;  // among `redone`
 };
 
 class Stage {
@@ -107,10 +104,9 @@ class Stage {
     if (criterion_ != StoppingCriterion::kPrecise || !core_.MayBeAlone()) return;
     const std::chrono::nanoseconds begin = clock_->Now();
     const double left_ns = kAloneWaitNs - waited_ns_;
-    while (looks_ < kAloneLooks && NsSince(begin) < left_ns && !session_->cancelled() &&
-           core_.SharedNow()) {
-      ++looks_;
-      std::this_thread::sleep_for(kBetweenLooks);
+    for (; looks_ < kAloneLooks && NsSince(begin) < left_ns && !session_->cancelled(); ++looks_) {
+      if (!core_.SharedNow()) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     waited_ns_ += NsSince(begin);
   }
@@ -334,8 +330,8 @@ class Stage {
   }
 
   // Returns, and notes, whether more pairs would not change what is learned. Samples that shared
-  // their core agree among themselves, and with nothing else; below the least they are, if they are
-  // even so far off.
+  // their core agree only among themselves; below the least they are where even their error says
+  // so.
   bool EndsEarly() {
     const std::vector<PairedRatios> ratios = samples_.Ratios();
     const bool may_change = samples_.AlonePairs() < kAlonePairsMin && core_.MayBeAlone();
@@ -376,9 +372,8 @@ class Stage {
   const SteadyClock steady_clock_;
   const Clock* clock_;
   const std::chrono::nanoseconds begin_;
-  // It waited so long for a neighbour to leave, and looked so often in vain.
-  double waited_ns_ = 0;
-  int looks_ = 0;
+  double waited_ns_ = 0;  // for a neighbour to leave
+  int looks_ = 0;         // as often it saw one there
   // This process pair's share of the budget ends so long after begin_.
   double pair_end_ns_ = 0;
   std::vector<SizeData> data_;
