@@ -23,7 +23,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../deploy/setup.sh"
 cd "$WHETSTONE_ROOT"
 
 readonly LOGS="$WHETSTONE_ROOT/build/test-logs"
-readonly SUITE_LIMIT_S=1800
+readonly SUITE_LIMIT_S=2400
 readonly TIDY_LIMIT_S=50
 # The flags are GCC's; clang knows not all of them.
 readonly TIDY_OPTIONS=(--quiet -p build/tidy --extra-arg=-Wno-unknown-warning-option)
@@ -63,9 +63,10 @@ suite() {
   local preset="$1" label="$2" start=$SECONDS name="$1-$2" counts
   local wrapper=()
   [[ "$preset" != tsan ]] || wrapper=("${FIXED_ADDRESSES[@]}")
-  # Unit tests hardly ever want more than one core, and must not fail beside others.
+  # Unit tests hardly ever want more than one core, and must not fail beside others; of system tests
+  # those of tunnels (tests/system/CMakeLists.txt).
   local jobs=1
-  [[ "$label" != unit ]] || jobs=2
+  [[ "$label" != unit && "$label" != system ]] || jobs=2
   rm -rf "build/$preset/test-results" "$LOGS/$name.xml"
   "${wrapper[@]}" timeout --kill-after=30 "$SUITE_LIMIT_S" \
     ctest --test-dir "build/$preset" -L "^$label\$" -j "$jobs" --output-on-failure \
@@ -79,6 +80,7 @@ suite() {
     add_result "$name" "$passed" "$failed" "$skipped" $((SECONDS - start))
   else
     echo "$name: ctest did not finish within $SUITE_LIMIT_S s" >>"$LOGS/failures.txt"
+    grep -E '^ *[0-9]+/[0-9]+ Test' "$LOGS/$name.log" || true
     add_result "$name" 0 1 0 $((SECONDS - start))
   fi
 }

@@ -77,7 +77,7 @@ absl::StatusOr<bool> AnswerTrial::Agrees(const v1::Problem& problem, const std::
   for (const bool again : {false, true}) {
     inputs_matter_ = true;
     const absl::StatusOr<v1::Verdict> verdict =
-        worker_->Measure(problem, source, time, /*fresh=*/time || again);
+        worker_->Measure(problem, source, time, /*fresh=*/again, kBriefly);
     why_ = std::string(verdict.status().message());
     if (absl::IsInvalidArgument(verdict.status())) return false;
     RETURN_IF_ERROR(verdict.status());

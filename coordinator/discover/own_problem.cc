@@ -33,8 +33,9 @@ constexpr int64_t kSizeMax = int64_t{1} << 24;
 constexpr int64_t kOtherSize = 8;              // of sizes that do not grow
 constexpr int64_t kStalledAt = 64 * kSizeMin;  // where a call that takes no longer
 constexpr double kStalledNs = 100;             // than this does not grow with its sizes
-constexpr double kCallNs = 1e5;                // that a call should take at least,
-constexpr double kCallNsMax = 5e6;             // and at most: a verdict has hundreds
+constexpr double kCubic = 64;       // A call at four times the size takes so much longer.
+constexpr double kCallNs = 1e5;     // that a call should take at least,
+constexpr double kCallNsMax = 5e6;  // and at most: a verdict has hundreds
 
 constexpr size_t kSizesOfMany = 4;
 constexpr int64_t kModestSize = 24;
@@ -63,8 +64,9 @@ absl::StatusOr<double> ReferenceNs(const std::string& text, const std::string& n
                                    LocalWorker* worker) {
   ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(text, name));
   RETURN_IF_ERROR(worker->PutUncalibrated(problem).status());
-  ASSIGN_OR_RETURN(const v1::Verdict verdict,
-                   worker->Measure(problem, problem.reference(), /*time=*/true, /*fresh=*/false));
+  ASSIGN_OR_RETURN(
+      const v1::Verdict verdict,
+      worker->Measure(problem, problem.reference(), /*time=*/true, /*fresh=*/false, kBriefly));
   if (verdict.outcome() == v1::CORRECT && !verdict.sizes().empty()) {
     return verdict.sizes(0).reference_ns();
   }
@@ -146,8 +148,9 @@ struct TimedSize {
   std::string why;  // where ns is 0: why it is not known
 };
 
-// Doubles the sizes until a call takes long enough: all of them, or `only` one; or halves them,
-// where it takes too long at first. Ends early where calls do not take longer and longer.
+// Doubles the sizes until a call takes long enough: all of them, or `only` one; twice at once where
+// that is far off; or halves them, where it takes too long at first. Ends early where calls do not
+// take longer and longer.
 absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answers& answered,
                                   const std::string& only, LocalWorker* worker, Console* console) {
   const std::string point = answered.at(kTimedKey);
@@ -175,7 +178,7 @@ absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answers& answe
     chosen = {at, AtSize(point, size + size / 4 + 1, only), *ns, ""};
     const bool alike = only.empty() && absl::StrContains(point, ' ');
     if (halved || (alike && size >= kStalledAt && *ns < kStalledNs)) break;
-    size *= 2;
+    size *= *ns * kCubic < kCallNs ? 4 : 2;
   }
   return chosen;
 }

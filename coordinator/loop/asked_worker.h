@@ -13,6 +13,9 @@
 
 namespace whetstone {
 
+// As `least_speedup`: nothing is so fast, so it is timed no longer than every verdict is.
+inline constexpr double kBriefly = 1e6;
+
 // One thread at a time may ask; any may cancel.
 class AskedWorker {
  public:
