@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include "coordinator/report/run_summary.h"
 #include "coordinator/rpc/grpc_channel.h"
 #include "coordinator/terminal/console.h"
+#include "coordinator/terminal/text_table.h"
 #include "whetstone/v1/coordinator.grpc.pb.h"
 
 namespace whetstone {
@@ -56,7 +56,6 @@ nlohmann::ordered_json WorkerJson(const v1::WorkerStatus& worker) {
   return json;
 }
 
-// Returns the list as a table with columns as wide as what is in them.
 std::string Table(const v1::ListWorkersResponse& list) {
   std::vector<std::vector<std::string>> rows = {
       {"NAME", "STATE", "SLOTS", "IN FLIGHT", "VERDICTS", "HEARD", "HOST", "CPU", "ISOLATION", ""}};
@@ -65,20 +64,7 @@ std::string Table(const v1::ListWorkersResponse& list) {
                     absl::StrCat(w.verdicts()), HeardText(w.last_heard_s()), w.hostname(),
                     w.cpu_model(), w.isolation(), w.why()});
   }
-  std::vector<size_t> widths(rows[0].size());
-  for (const auto& row : rows) {
-    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t c = 0; c < row.size(); ++c) {
-      absl::StrAppend(&line, row[c], std::string(widths[c] - row[c].size() + 2, ' '));
-    }
-    absl::StripTrailingAsciiWhitespace(&line);
-    absl::StrAppend(&text, text.empty() ? "" : "\n", line);
-  }
-  return text;
+  return TextTable(std::move(rows));
 }
 
 // A LiveRun is a live run's process, asked through its run directory.

@@ -18,6 +18,7 @@ constexpr char kAbout[] =
     "  whet doctor campaign.yaml     what is wrong, before an hour is lost\n"
     "  whet run campaign.yaml        one line per step; Ctrl-C stops cleanly\n"
     "  whet resume runs/NAME         goes on, also after kill -9\n"
+    "  whet list                     the runs of a folder, and what they came to\n"
     "  whet report runs/NAME         one self-contained HTML page\n"
     "  whet eval MODEL… --problems F how good models are on what they never saw\n\n"
     "Exit codes: 0 done, 2 wrong usage or input, 3 our own failure, 130 stopped by Ctrl-C.\n";
@@ -95,9 +96,14 @@ int RunCommandLine(int argc, char** argv) {
   SelectedCommand selected;
   AddRun(&app, &selected);
   AddResume(&app, &selected);
+  AddStop(&app, &selected);
   AddFork(&app, &selected);
+  AddList(&app, &selected);
   AddStatus(&app, &selected);
   AddWatch(&app, &selected);
+  AddShow(&app, &selected);
+  AddLogs(&app, &selected);
+  AddExport(&app, &selected);
   AddWorkers(&app, &selected);
   AddReplay(&app, &selected);
   AddFetch(&app, &selected);

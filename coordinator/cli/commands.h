@@ -19,9 +19,14 @@ struct SelectedCommand {
 
 void AddRun(CLI::App* app, SelectedCommand* selected);
 void AddResume(CLI::App* app, SelectedCommand* selected);
+void AddStop(CLI::App* app, SelectedCommand* selected);
 void AddFork(CLI::App* app, SelectedCommand* selected);
+void AddList(CLI::App* app, SelectedCommand* selected);
 void AddStatus(CLI::App* app, SelectedCommand* selected);
 void AddWatch(CLI::App* app, SelectedCommand* selected);
+void AddShow(CLI::App* app, SelectedCommand* selected);
+void AddLogs(CLI::App* app, SelectedCommand* selected);
+void AddExport(CLI::App* app, SelectedCommand* selected);
 void AddWorkers(CLI::App* app, SelectedCommand* selected);
 void AddReplay(CLI::App* app, SelectedCommand* selected);
 void AddFetch(CLI::App* app, SelectedCommand* selected);

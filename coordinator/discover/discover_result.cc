@@ -1,9 +1,7 @@
 #include "coordinator/discover/discover_result.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,8 +14,8 @@
 #include "common/status_macros.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/process/child_process.h"
 #include "coordinator/report/learning_health.h"
+#include "coordinator/report/program_diff.h"
 #include "coordinator/report/run_summary.h"
 
 namespace whetstone {
@@ -25,7 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kDiffDeadline{20};
 constexpr size_t kDiffLinesShown = 60;
 
 // Says whether rules.json's `fastest` is what WriteRuleResult wrote.
@@ -142,27 +139,6 @@ void Verify(const std::function<bool()>& stopped,
   }
 }
 
-// Returns a unified diff of two programs; empty where there is no diff to be had.
-std::string Diff(const std::string& reference, const std::string& found) {
-  const absl::StatusOr<TempDir> work = TempDir::Make("whet-diff");
-  if (!work.ok()) return "";
-  const std::string before = work->path() + "/reference.cc";
-  const std::string after = work->path() + "/found.cc";
-  const auto text = [](const std::string& source) {
-    return absl::StrCat(absl::StripAsciiWhitespace(source), "\n");
-  };
-  ChildOptions options;
-  options.argv = {"diff", "-u", "--label", "reference.cc", "--label", "found.cc", before, after};
-  options.log_path = work->path() + "/diff";
-  if (!WriteFileAtomically(before, text(reference)).ok() ||
-      !WriteFileAtomically(after, text(found)).ok()) {
-    return "";
-  }
-  const absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(options);
-  if (!child.ok() || !(*child)->Wait(kDiffDeadline)) return "";
-  return ReadFile(options.log_path).value_or("");
-}
-
 nlohmann::ordered_json HistoryJson(const FoundProgram& found) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const SpeedRecord& record : found.history) {
@@ -241,7 +217,7 @@ absl::StatusOr<DiscoverResult> Conclude(const DiscoverFolder& folder, const v1::
   const size_t best = ChooseBest(all);
   result.best = all[best];
   if (best > 0) result.passed_over = all.front();
-  result.diff = Diff(problem.reference(), result.best->source);
+  result.diff = ProgramDiff("reference.cc", problem.reference(), "found.cc", result.best->source);
   result.proof = result.best->folder;
   std::error_code error;
   if (verify || !fs::exists(folder.best(), error)) {

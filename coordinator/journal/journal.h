@@ -110,6 +110,10 @@ class Journal {
   // Visits the newest `count` verdicts, the newest first. DATA_LOSS: one is damaged.
   absl::Status ForEachNewestVerdict(int64_t count,
                                     const std::function<void(const VerdictEntry&)>& visit) const;
+  // Returns what is known of a step or of an evaluation, whether its update is done or not; but for
+  // the policy that sampled its groups. Where parents are searched for, all that came before is
+  // read, or since a snapshot. NOT_FOUND: it has no rollouts.
+  absl::StatusOr<StepRecord> FindStep(const CampaignPlan& plan, int64_t step) const;
   // Returns a rollout's completion. NOT_FOUND: no such rollout.
   absl::StatusOr<v1::Completion> FindCompletion(int64_t step, int group_index, int sample) const;
 

@@ -1,6 +1,7 @@
 // Journal's ways to a moment of a campaign that do not begin with its first entry.
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -92,10 +93,35 @@ absl::StatusOr<DurableState> Journal::StateAfter(const CampaignPlan& plan, int64
     state = *std::move(restored);
   }
   int64_t next = seq + 1;
-  RETURN_IF_ERROR(Damaged(VisitAfter(file(), seq, [&](const JournalEntry& entry) -> absl::Status {
-    return next++ > last ? absl::OkStatus() : CheckAndApply(entry, &state);
-  })));
+  const absl::Status visited =
+      VisitAfter(file(), seq, [&](const JournalEntry& entry) -> absl::Status {
+        if (next++ > last) return absl::CancelledError();  // What comes later is not looked at.
+        return CheckAndApply(entry, &state);
+      });
+  if (!absl::IsCancelled(visited)) RETURN_IF_ERROR(Damaged(visited));
   return state;
+}
+
+absl::StatusOr<StepRecord> Journal::FindStep(const CampaignPlan& plan, int64_t step) const {
+  const OneState one_state(db_);
+  const v1::UpdateName name = StepName(step);
+  int64_t last = 0;
+  for (const char* table : {"rollouts", "verdicts"}) {
+    Statement newest(db_, absl::StrCat("SELECT max(seq) FROM ", table, " WHERE step = ?").c_str());
+    ASSIGN_OR_RETURN(const bool row, newest.Bind(step).Step());
+    if (row) last = std::max(last, newest.Int(0));
+  }
+  if (last == 0) {
+    return absl::NotFoundError(absl::StrCat(path_, " holds no rollout of ", PhaseStep(name)));
+  }
+  const bool evaluation = IsEvaluation(step);
+  DurableState state(&plan, plan.PositionOf(name) - (evaluation ? 0 : 1), !evaluation);
+  if (!evaluation && Searches(plan.CampaignAt(step))) {
+    ASSIGN_OR_RETURN(state, StateAfter(plan, last));
+  } else {
+    RETURN_IF_ERROR(Damaged(ApplyStep(file(), step, last, &state)));
+  }
+  return *state.FindStep(step);
 }
 
 absl::StatusOr<std::unique_ptr<Journal>> Journal::ForkTo(const std::string& path,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,9 @@ class JournalSnapshotTest : public testing::Test {
       bool closes_step = false;
       for (; begin < end; ++begin) {
         batch.push_back(world.journal()[begin]);
+        if (ClosesStep(batch.back()) && !live.open_steps().empty()) {
+          closed_.push_back(live.open_steps().front());
+        }
         live.Apply(batch.back());
         closes_step |= ClosesStep(batch.back());
       }
@@ -64,6 +68,28 @@ class JournalSnapshotTest : public testing::Test {
     }
     fingerprint_ = live.Fingerprint();
   }
+  // Each step is found as it was when it closed.
+  void ExpectStepsFound(const World& world) const {
+    const auto journal = *Journal::Open(path_, /*read_only=*/true);
+    for (const StepRecord& want : closed_) {
+      const auto got = journal->FindStep(world.plan(), want.step);
+      ASSERT_TRUE(got.ok()) << got.status();
+      EXPECT_EQ(Text(*got), Text(want));
+    }
+    const auto none = journal->FindStep(world.plan(), 99);
+    EXPECT_TRUE(absl::IsNotFound(none.status())) << none.status();
+  }
+  static std::string Text(const StepRecord& step) {
+    std::string text = absl::StrCat("step ", step.step, " refills ", step.refills, "\n");
+    for (const GroupRecord& group : step.groups) {
+      absl::StrAppend(&text, "group", group.parent ? " of " + group.parent->hash : "", "\n");
+      for (const CandidateRecord& sample : group.samples) {
+        absl::StrAppend(&text, sample.completion->text(), " ", sample.source.value_or("none"), " ",
+                        sample.verdict->reward, "\n");
+      }
+    }
+    return text;
+  }
   std::string Restored(const World& world) const {
     const auto journal = Journal::Open(path_);
     if (!journal.ok()) return std::string(journal.status().message());
@@ -74,12 +100,14 @@ class JournalSnapshotTest : public testing::Test {
   TempDir folder_ = *TempDir::Make("snapshot");
   const std::string path_ = folder_.path() + "/journal.db";
   int snapshots_ = 0;
+  std::vector<StepRecord> closed_;
   int ahead_ = 0;  // of these, while rollouts of a step still to be closed were there
   std::string fingerprint_;
 };
 
 TEST_F(JournalSnapshotTest, LeadsToTheSameStateAsAllEntries) {
-  for (const int max_staleness : {0, 1, 2}) {
+  for (const auto& [max_staleness, parents] :
+       {std::pair(0, 0.5), std::pair(1, 0.5), std::pair(2, 0.5), std::pair(1, 0.0)}) {
     for (const int max_refills : {0, 2}) {
       World world({.seed = static_cast<uint64_t>(17 + max_staleness),
                    .workers = 2,
@@ -89,7 +117,7 @@ TEST_F(JournalSnapshotTest, LeadsToTheSameStateAsAllEntries) {
                    .warmup = 2,
                    .sets = {absl::StrCat("train.max_staleness=", max_staleness),
                             absl::StrCat("train.dynamic_sampling.max_refills=", max_refills),
-                            "train.imitation.size=2", "search.parents=0.5",
+                            "train.imitation.size=2", absl::StrCat("search.parents=", parents),
                             "eval.problems=[/v.md, /w.md]", "eval.every=1"},
                    .flat = 0.3});
       ASSERT_EQ(world.Live(), "");
@@ -98,6 +126,9 @@ TEST_F(JournalSnapshotTest, LeadsToTheSameStateAsAllEntries) {
       EXPECT_GT(snapshots_, 3);
       EXPECT_TRUE(ahead_ > 0 || max_staleness == 0);
       EXPECT_EQ(Number("SELECT count(*) FROM snapshots"), 2) << "the newest two are kept";
+      EXPECT_GE(closed_.size(), 8u);
+      ASSERT_NO_FATAL_FAILURE(ExpectStepsFound(world));
+      closed_.clear();
       std::filesystem::remove(path_);
     }
   }
@@ -109,6 +140,7 @@ TEST_F(JournalSnapshotTest, GivesEveryUpdatesRequestBackWithWhatItImitates) {
   ASSERT_EQ(world.Live(), "");
   ASSERT_GT(world.imitated(), 0);
   ASSERT_NO_FATAL_FAILURE(Write(world, 10));
+  ASSERT_NO_FATAL_FAILURE(ExpectStepsFound(world));
   const auto journal = *Journal::Open(path_, /*read_only=*/true);
   const std::vector<v1::UpdateRequest> requests = *world.Requests();
   for (const bool with_snapshots : {true, false}) {

@@ -47,6 +47,12 @@ absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journa
 
 }  // namespace
 
+const char* RunSummary::state() const {
+  if (done()) return "done";
+  if (!owner) return "stopped";
+  return owner->claim.empty() ? "running" : "unknown";
+}
+
 std::vector<double> RunSummary::Series(const std::string& key) const {
   std::vector<double> values;
   for (const auto& row : rows) {
@@ -214,10 +220,7 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
       {"name", s.name},
       {"origin",
        s.origin.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(s.origin)},
-      {"state", s.done()                 ? "done"
-                : !s.owner               ? "stopped"
-                : s.owner->claim.empty() ? "running"
-                                         : "unknown"},
+      {"state", s.state()},
       {"pid", s.owner ? s.owner->pid : 0},
       {"host", s.owner ? s.owner->host : ""},
       {"warmup_done", s.warmup_done},

@@ -52,6 +52,9 @@ struct RunSummary {
   bool done() const {
     return warmup_done == warmup_total && steps_done == steps_total && !evaluating;
   }
+  // Returns "done", "running", "stopped", or "unknown" where a process of another host may have
+  // ended unseen.
+  const char* state() const;
   std::vector<double> Series(const std::string& key) const;  // missing values as NaN
   // Returns how many steps at either end are compared: up to three, and never one of them at both
   // ends unless there is only one.

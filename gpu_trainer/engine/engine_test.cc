@@ -166,7 +166,8 @@ TEST_P(EngineTest, TokensDoNotDependOnTheBatch) {
 TEST_P(EngineTest, PromptLookupChangesNothing) {
   for (const double temperature : {0.0, 0.5, 1.0}) {
     for (const int samples : {1, 3}) {
-      GenerateSpec spec = Spec(1, samples, 150);
+      // Where nothing is guessed a few tokens show it.
+      GenerateSpec spec = Spec(1, samples, Independent() ? 150 : 20);
       spec.sampling.temperature = temperature;
       // Either way the logits depend on what was drawn; one sample alone soon runs in circles,
       // where guesses are right.

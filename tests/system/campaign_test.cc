@@ -19,6 +19,7 @@ namespace whetstone {
 namespace {
 
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::HasSubstr;
 
 using CampaignTest = WhetTest;
@@ -49,6 +50,42 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   const Rows loads = Journal("SELECT path, length(model_sha256), trainer_version FROM loads");
   ASSERT_EQ(loads.size(), 1u);
   EXPECT_THAT(loads.begin()->second, testing::StartsWith("64|"));
+  const WhetResult list = Whet({"list", dir_->path(), "--json"});
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  ASSERT_EQ(list.json()["runs"].size(), 1u) << list.out;
+  EXPECT_EQ(list.json()["runs"][0]["state"], "done");
+  EXPECT_THAT(list.err, HasSubstr("× multiply"));
+  const WhetResult show = Whet({"show", RunDirectory(), "2/0/3", "--prompt", "--tokens"});
+  EXPECT_EQ(show.exit_code, 0) << show.err;
+  EXPECT_THAT(show.out,
+              AllOf(HasSubstr("2/0/3, multiply: correct, "), HasSubstr("n = "),
+                    HasSubstr("asked, as user:\n"), HasSubstr("Multiply two square matrices"),
+                    HasSubstr("+    for (int k = 0; k < n; ++k)\n"),
+                    HasSubstr("token, id, log-probability:\n    1 ")));
+  const WhetResult shown = Whet({"show", RunDirectory(), "--json"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(shown.json()["verdict"]["outcome"], "CORRECT") << shown.out;
+  EXPECT_EQ(shown.json()["ids"].size(), shown.json()["logprobs"].size());
+  const WhetResult nowhere = Whet({"show", RunDirectory(), "3/0/0"});
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("no rollout of step 3"));
+  const WhetResult exported = Whet({"export", RunDirectory(), Path("exported"), "--json"});
+  EXPECT_EQ(exported.exit_code, 0) << exported.err;
+  EXPECT_EQ(exported.json()["rollouts"], 8);
+  EXPECT_EQ(exported.json()["verdicts"], 8);
+  EXPECT_EQ(*ReadFile(Path("exported/metrics.jsonl")),
+            *ReadFile(RunDirectory() + "/metrics.jsonl"));
+  EXPECT_THAT(Whet({"export", RunDirectory(), RunDirectory()}).err, HasSubstr("in the run itself"));
+  const std::string rows = *ReadFile(Path("exported/verdicts.jsonl"));
+  const nlohmann::json row = nlohmann::json::parse(rows.substr(0, rows.find('\n')));
+  EXPECT_EQ(row["outcome"], "CORRECT");
+  EXPECT_EQ(row["problem"], "multiply");
+  EXPECT_EQ(row["step"], 1);
+  const WhetResult logs = Whet({"logs", RunDirectory(), "-f", "-n", "1000"});
+  EXPECT_EQ(logs.exit_code, 0) << logs.err;
+  EXPECT_EQ(logs.out, *ReadFile(RunDirectory() + "/logs/whet.log")) << "it has ended";
+  EXPECT_THAT(Whet({"logs", RunDirectory(), "wroker"}).err,
+              HasSubstr("there are logs of: trainer, whet, worker"));
   const WhetResult fetch = Whet({"fetch", RunDirectory()});
   EXPECT_EQ(fetch.exit_code, 0) << fetch.err;
   EXPECT_THAT(fetch.out, HasSubstr("step-2 is here: " + RunDirectory() + "/checkpoints/step-2"));

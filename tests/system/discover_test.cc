@@ -328,6 +328,22 @@ int find(const char* bases, int n, const char* motif, int length, int most) {
   EXPECT_THAT(problem, HasSubstr("{n: 64, length: 9}"));
 }
 
+TEST_F(DiscoverTest, WhatEndsEarlyIsNotTimedAtTheLargestSizes) {
+  constexpr char kFirst[] = R"(
+// Where something is first large.
+int first_large(const float* x, int n) {
+  for (int i = 0; i < n; ++i)
+    if (x[i] > 0.98f) return i;
+  return -1;
+}
+)";
+  const WhetResult unseen =
+      Whet({"discover", Write("first.cc", kFirst), "--out", Found(), "--json"}, seconds(240));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  EXPECT_THAT(ReadFile(Found() + "/problem.md").value_or(""), HasSubstr("timed: [2048, 2561]"));
+}
+
 // A thousandth of a time of one, at a rate of one, forgets everything at once.
 TEST_F(DiscoverTest, NumbersThatChangeNothingAreDrawnLarger) {
   constexpr char kFollow[] = R"(

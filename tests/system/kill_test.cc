@@ -241,7 +241,24 @@ TEST_F(KillTest, ARunThatIsAliveCanNotBeResumed) {
   const WhetResult second = Whet({"resume", RunDirectory()});
   EXPECT_NE(second.exit_code, 0);
   EXPECT_THAT(second.err, HasSubstr(absl::StrCat(run->pid()))) << "say who owns it";
-  run->Signal(SIGKILL);
+
+  const auto follower = StartWhet({"logs", RunDirectory(), "-f"});
+  const WhetResult stop = Whet({"stop", RunDirectory(), "--json"});
+  EXPECT_EQ(stop.exit_code, 0) << stop.out << stop.err;
+  EXPECT_EQ(stop.json()["stopped"], true);
+  EXPECT_EQ(run->Wait(seconds(5)).exit_code, 130) << "it was gone when stop said so";
+  EXPECT_TRUE(ServicesOf("whet-worker").empty());
+  const WhetResult log = follower->Wait(seconds(30));
+  EXPECT_EQ(log.exit_code, 0) << log.err;
+  EXPECT_THAT(log.out, HasSubstr("whet resume")) << "its last words";
+  const WhetResult again = Whet({"stop", RunDirectory(), "--json"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.json()["stopped"], false);
+
+  const auto resumed = StartWhet({"resume", RunDirectory()});
+  EXPECT_TRUE(Eventually([&] { return !ServicesOf("whet-worker").empty() || resumed->Ended(); }));
+  EXPECT_EQ(Whet({"stop", "--now", RunDirectory()}).exit_code, 0);
+  EXPECT_EQ(resumed->Wait(seconds(5)).exit_code, 130) << resumed->err();
 }
 
 }  // namespace
