@@ -34,11 +34,11 @@ constexpr int64_t kSizeMax = int64_t{1} << 24;
 constexpr int64_t kOtherSize = 8;              // of sizes that do not grow
 constexpr int64_t kStalledAt = 64 * kSizeMin;  // where a call that takes no longer
 constexpr double kStalledNs = 100;             // than this does not grow with its sizes
-// From here on a call that takes no more than so many times as long as at sizes so many times
-// smaller doesn't either: it ends early, wherever its inputs end.
+// Where a call takes less than so many times as long as at sizes so many times smaller, more do not
+// make it long enough either: it ends wherever it finds what it looks for.
 constexpr int64_t kFlatAt = int64_t{1} << 17;
 constexpr int64_t kFlatOver = 64;
-constexpr double kFlatGrowth = 2;
+constexpr double kFlatGrowth = 8;
 constexpr double kCubic = 64;       // A call at four times the size takes so much longer.
 constexpr double kCallNs = 1e5;     // that a call should take at least,
 constexpr double kCallNsMax = 5e6;  // and at most: a verdict has hundreds
@@ -161,7 +161,7 @@ absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answers& answe
                                   const std::string& only, LocalWorker* worker, Console* console) {
   const std::string point = answered.at(kTimedKey);
   TimedSize chosen;
-  std::map<int64_t, TimedSize> smaller;  // by size
+  std::map<int64_t, double> taken;  // ns, by size
   bool halved = false;
   for (int64_t size = kSizeMin; size >= kSizeLeast && size <= kSizeMax && chosen.ns < kCallNs;) {
     const std::string at = AtSize(point, size, only);
@@ -185,10 +185,10 @@ absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answers& answe
     chosen = {at, AtSize(point, size + size / 4 + 1, only), *ns, ""};
     const bool alike = only.empty() && absl::StrContains(point, ' ');
     if (halved || (alike && size >= kStalledAt && *ns < kStalledNs)) break;
-    smaller[size] = chosen;
-    if (size >= kFlatAt) {
-      const TimedSize& before = std::prev(smaller.upper_bound(size / kFlatOver))->second;
-      if (*ns < kFlatGrowth * before.ns) return before;
+    taken[size] = *ns;
+    if (size >= kFlatAt &&
+        *ns < kFlatGrowth * std::prev(taken.upper_bound(size / kFlatOver))->second) {
+      break;
     }
     size *= *ns * kCubic < kCallNs ? 4 : 2;
   }

@@ -341,7 +341,8 @@ int first_large(const float* x, int n) {
       Whet({"discover", Write("first.cc", kFirst), "--out", Found(), "--json"}, seconds(240));
   EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
   EXPECT_THAT(unseen.err, HasSubstr("--yes"));
-  EXPECT_THAT(ReadFile(Found() + "/problem.md").value_or(""), HasSubstr("timed: [2048, 2561]"));
+  EXPECT_THAT(ReadFile(Found() + "/problem.md").value_or(""),
+              HasSubstr("timed: [{n: 131072}, {n: 163841}]"));
 }
 
 // A thousandth of a time of one, at a rate of one, forgets everything at once.
