@@ -60,9 +60,8 @@ void AddExport(CLI::App* app, SelectedCommand* selected) {
   CLI::App* command = app->add_subcommand(
       "export",
       "Write a run's rollouts, verdicts and metrics as JSON lines\n\nTo rollouts.jsonl, "
-      "verdicts.jsonl and metrics.jsonl, whose columns docs/formats/export.md explains. The\nrun "
-      "is "
-      "only read, and may go on.");
+      "verdicts.jsonl and metrics.jsonl, whose columns docs/formats/export.md explains. The\n"
+      "run is only read, and may go on.");
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_option("FOLDER", options->folder, "Where to; made if missing")->required();
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

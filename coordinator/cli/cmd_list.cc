@@ -40,9 +40,8 @@ void AddList(CLI::App* app, SelectedCommand* selected) {
   CLI::App* command = app->add_subcommand(
       "list",
       "List the runs of a folder\n\nAnd those up to two folders below it: runs, or evals. Rewards "
-      "are "
-      "the means of the first and of the last steps,\nBEST is the fastest program. A run that is "
-      "damaged, or of a newer version, is in the list with the reason.");
+      "are the means of the\nfirst and of the last steps, BEST is the fastest program. A run that "
+      "is damaged, or of\na newer version, is in the list with the reason.");
   command->add_option("FOLDER", options->folder, "Where to look")->capture_default_str();
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return List(*options); }; });
