@@ -1,7 +1,6 @@
 #include "coordinator/report/report_problem.h"
 
 #include <cmath>
-#include <cstdint>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,7 @@
 #include "coordinator/durable/step_row.h"
 #include "coordinator/report/html.h"
 #include "coordinator/report/outcome_names.h"
+#include "coordinator/report/rollout_view.h"
 #include "coordinator/report/svg_chart.h"
 
 namespace whetstone {
@@ -93,12 +93,10 @@ std::string SizeTable(const v1::Verdict& verdict) {
       "<div class=\"wide\"><table><tr><th>size</th><th>speedup</th><th>reference ns</th>"
       "<th>candidate ns</th></tr>";
   for (const v1::SizeResult& size : verdict.sizes()) {
-    const std::map<std::string, int64_t> sorted(size.size().begin(), size.size().end());
-    const std::string name = absl::StrJoin(sorted, ", ", absl::PairFormatter(" = "));
     absl::StrAppend(&html, absl::StrFormat("<tr><td>%s</td><td>%.2f</td><td>%.0f</td><td>%.0f"
                                            "</td></tr>",
-                                           EscapeHtml(name), size.speedup(), size.reference_ns(),
-                                           size.candidate_ns()));
+                                           EscapeHtml(SizeText(size)), size.speedup(),
+                                           size.reference_ns(), size.candidate_ns()));
   }
   return html + "</table></div>";
 }

@@ -90,11 +90,6 @@ absl::StatusOr<Place> FindPlace(const CampaignPlan& plan, const Journal& journal
   return *place;
 }
 
-std::string SizeText(const v1::SizeResult& size) {
-  const std::map<std::string, int64_t> sorted(size.size().begin(), size.size().end());
-  return absl::StrJoin(sorted, ", ", absl::PairFormatter(" = "));
-}
-
 std::string VerdictText(const RolloutView& view) {
   if (!view.verdict) return "not measured yet";
   const v1::Verdict& v = view.verdict->verdict;
@@ -155,6 +150,11 @@ std::string Printable(std::string text) {
 }
 
 }  // namespace
+
+std::string SizeText(const v1::SizeResult& size) {
+  const std::map<std::string, int64_t> sorted(size.size().begin(), size.size().end());
+  return absl::StrJoin(sorted, ", ", absl::PairFormatter(" = "));
+}
 
 absl::StatusOr<RolloutView> ViewRollout(const CampaignPlan& plan, const Journal& journal,
                                         absl::string_view which, const std::string& problem) {

@@ -50,6 +50,9 @@ struct RolloutParts {
   bool tokens = false;  // each with its log-probability
 };
 
+// Returns "k = 3, n = 64".
+std::string SizeText(const v1::SizeResult& size);
+
 std::string RolloutText(const RolloutView& view, const RolloutParts& parts);
 // All of it.
 nlohmann::ordered_json RolloutJson(const RolloutView& view);
