@@ -25,21 +25,6 @@ constexpr char kWords[] =
     "intervals by drawing problems and their samples again: they say what other problems of this "
     "kind, and other samples, could have given.</li></ul>";
 
-std::string TableHtml(const EvalTable& table) {
-  std::string html =
-      absl::StrCat("<h2>", EscapeHtml(table.title), "</h2><div class=\"wide\"><table><tr>");
-  for (const std::string& cell : table.header) {
-    absl::StrAppend(&html, "<th>", EscapeHtml(cell), "</th>");
-  }
-  html += "</tr>";
-  for (const auto& row : table.rows) {
-    html += "<tr>";
-    for (const std::string& cell : row) absl::StrAppend(&html, "<td>", EscapeHtml(cell), "</td>");
-    html += "</tr>";
-  }
-  return html + "</table></div>\n";
-}
-
 // Draws each model's estimate of one metric as a point on its interval, from 0 to the largest end.
 std::string IntervalChart(const EvalSummary& s, size_t metric) {
   constexpr double kLeft = 190, kRight = 580, kRow = 22;
@@ -89,7 +74,10 @@ std::string EvalPage(const std::string& title, const EvalSummary& s) {
   }
   std::string html = absl::StrCat(PageHead(title, ""), "<ul>", absl::StrJoin(models, ""), "</ul>");
   absl::StrAppend(&html, "<p>Seed ", s.seed, ", split ", EscapeHtml(s.split), ".</p>");
-  for (const EvalTable& table : EvalTables(s)) html += TableHtml(table);
+  for (const EvalTable& table : EvalTables(s)) {
+    absl::StrAppend(&html, "<h2>", EscapeHtml(table.title), "</h2>",
+                    HtmlTable(table.title, table.header, table.rows));
+  }
   if (!s.overall.models.empty()) {
     html += "<h2>Estimates and their intervals</h2>";
     for (size_t i = 0; i < s.metrics.size(); ++i) html += IntervalChart(s, i);

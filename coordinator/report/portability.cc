@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "coordinator/report/html.h"
 #include "coordinator/report/outcome_names.h"
 #include "coordinator/report/verdict_json.h"
@@ -184,8 +183,7 @@ std::string PortabilityPart(const Portability& portability,
                             const std::map<std::string, IncumbentEntry>& incumbents) {
   std::string html =
       "<h2>Portable</h2><p>The best programs, measured again on one host of each CPU model that "
-      "was "
-      "asked.";
+      "was asked.";
   for (const PortableProgram& program : portability.programs) {
     const auto incumbent = incumbents.find(program.problem);
     if (incumbent != incumbents.end() && incumbent->second.source == program.source) continue;
@@ -195,14 +193,9 @@ std::string PortabilityPart(const Portability& portability,
   for (const UnreachedWorker& unreached : portability.unreached) {
     absl::StrAppend(&html, " Not reached: ", EscapeHtml(unreached.worker), ".");
   }
-  absl::StrAppend(&html, "</p><div class=\"wide\"><table><tr><th>",
-                  absl::StrJoin(PortabilityHeader(), "</th><th>"), "</th></tr>");
-  for (const std::vector<std::string>& row : PortabilityRows(portability)) {
-    html += "<tr>";
-    for (const std::string& cell : row) absl::StrAppend(&html, "<td>", EscapeHtml(cell), "</td>");
-    html += "</tr>";
-  }
-  return html + "</table></div>";
+  return absl::StrCat(
+      html, "</p>",
+      HtmlTable("Programs on other machines", PortabilityHeader(), PortabilityRows(portability)));
 }
 
 }  // namespace whetstone

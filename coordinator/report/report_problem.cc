@@ -1,12 +1,17 @@
 #include "coordinator/report/report_problem.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coordinator/durable/step_row.h"
+#include "coordinator/report/chart_look.h"
 #include "coordinator/report/html.h"
 #include "coordinator/report/outcome_names.h"
 #include "coordinator/report/rollout_view.h"
@@ -14,6 +19,10 @@
 
 namespace whetstone {
 namespace {
+
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+// The heading and the tags around the pieces of a part take less than this.
+constexpr size_t kPartTagsBytes = 1000;
 
 std::string RewardKey(const std::string& id) { return absl::StrCat("problem/", id, "/reward"); }
 
@@ -25,80 +34,120 @@ std::vector<double> Finite(const std::vector<double>& values) {
   return finite;
 }
 
-std::string Folded(const std::string& summary, const std::string& body) {
-  return absl::StrCat("<details><summary>", summary, "</summary>", body, "</details>\n");
+// Returns the share of right programs by step; NaN in steps without the problem.
+std::vector<double> CorrectShares(const RunSummary& s, const std::string& id) {
+  std::vector<double> shares;
+  for (const auto& row : s.rows) {
+    // An outcome that did not come has no share.
+    const auto share = row.find(absl::StrCat("problem/", id, "/outcome/correct"));
+    const bool there = row.count(absl::StrCat("problem/", id, "/programs")) > 0;
+    shares.push_back(share != row.end() ? share->second : there ? 0 : kNothing);
+  }
+  return shares;
 }
 
-std::string Pre(const std::string& text) {
-  return absl::StrCat("<pre>", EscapeHtml(text), "</pre>");
+double SpeedupAt(const std::map<std::string, double>& speedups, const std::string& id) {
+  const auto found = speedups.find(id);
+  return found == speedups.end() ? kNothing : found->second;
 }
+
+std::string RangeText(double low, double high) {
+  return std::isfinite(low) ? absl::StrFormat("%.2f to %.2f", low, high) : "–";
+}
+
+std::string PartId(size_t index) { return absl::StrCat("problem-", index + 1); }
+
+std::string PlaceOf(const VerdictEntry& v) { return RolloutPlace(v.step, v.group_index, v.sample); }
 
 std::string Chip(v1::Outcome outcome) {
   const OutcomeName& name = OutcomeNameOf(outcome);
-  return absl::StrCat("<span class=\"chip\" style=\"background:", name.color, "\"></span>",
-                      name.name);
+  return absl::StrCat(ChartSwatch(name.look), " ", name.name);
 }
 
-// Says where a rollout is from, and what it earned.
+// Says what a rollout is called, and what it earned.
 std::string Facts(const RolloutSample& sample) {
   const VerdictEntry& v = sample.judged;
-  std::string text = absl::StrFormat("step %d, group %d, sample %d; reward %.3f", v.step,
-                                     v.group_index, v.sample, v.reward);
+  std::string text = absl::StrCat(PlaceOf(v), ", reward ", NumberText(v.reward, 3));
   if (v.verdict.outcome() == v1::CORRECT && v.verdict.timed()) {
-    absl::StrAppend(&text, "; ", SpeedupText(v.verdict.speedup()));
+    absl::StrAppend(&text, ", ", SpeedupText(v.verdict.speedup()));
   }
   if (sample.completion.finish() == v1::Completion::LENGTH) {
-    text += "; cut off by generate.max_new_tokens";
+    text += ", cut off by generate.max_new_tokens";
   }
   if (sample.completion.finish() == v1::Completion::DEADLINE) {
-    text += "; cut off by generate.deadline_s";
+    text += ", cut off by generate.deadline_s";
   }
-  if (v.dropped) text += "; not learned from";
+  if (v.dropped) text += ", not learned from";
   return text;
+}
+
+std::string SizeTable(const v1::Verdict& verdict) {
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::SizeResult& size : verdict.sizes()) {
+    rows.push_back({SizeText(size), NumberText(size.speedup(), 2, "×"),
+                    NumberText(size.reference_ns(), 0), NumberText(size.candidate_ns(), 0)});
+  }
+  if (rows.empty()) return "";
+  return HtmlTable("Sizes", {"size", "speedup", "reference ns", "candidate ns"}, rows);
 }
 
 std::string SampleBody(const RolloutSample& sample) {
   const v1::Verdict& v = sample.judged.verdict;
-  std::string html = absl::StrCat("<p>", EscapeHtml(Facts(sample)), "</p>");
-  if (!v.detail().empty()) absl::StrAppend(&html, "<p>What the worker says:</p>", Pre(v.detail()));
+  std::string html;
+  if (!v.detail().empty()) {
+    absl::StrAppend(&html, "<p>What the worker says:</p>", HtmlPre(v.detail()));
+  }
   if (v.techniques_size() > 0) {
     absl::StrAppend(&html, "<p>Techniques: ", EscapeHtml(absl::StrJoin(v.techniques(), ", ")),
                     "</p>");
   }
-  return absl::StrCat(html, "<p>What the policy wrote (", TokenCount(sample.completion),
-                      " tokens):</p>", Pre(sample.completion.text()));
+  absl::StrAppend(&html, SizeTable(v), "<p>What the policy wrote (", TokenCount(sample.completion),
+                  " tokens):</p>", HtmlPre(sample.completion.text()));
+  if (!sample.from_reference.empty()) {
+    absl::StrAppend(&html, "<p>What it changes in the reference:</p>",
+                    HtmlDiff(sample.from_reference));
+  }
+  return html;
 }
 
-std::string Samples(const PlannedProblem& planned, const ProblemSamples& samples) {
-  std::string html =
-      absl::StrCat("<h3>Samples of the newest ", samples.verdicts, " completions</h3>");
+// Returns the samples, each of them once.
+std::vector<PagePart> Samples(const ProblemSamples& samples) {
+  std::vector<PagePart> parts = {
+      {"which samples",
+       absl::StrCat("<h3>Samples</h3><p class=\"note\">Of the newest ", samples.verdicts,
+                    " completions: ", kSampleRule,
+                    ". <code>whet show RUN STEP/GROUP/SAMPLE</code> shows any.</p>\n")}};
+  const auto fold = [&parts](const std::string& name, const std::string& summary,
+                             const RolloutSample& sample) {
+    parts.push_back({name, HtmlFolded(absl::StrCat(summary, " (", EscapeHtml(Facts(sample)), ")"),
+                                      SampleBody(sample))});
+  };
+  std::map<std::string, std::string> told;  // by place
+  if (samples.best) {
+    fold("the best sample", "The best: " + Chip(v1::CORRECT), *samples.best);
+    told[PlaceOf(samples.best->judged)] = "the best";
+  }
+  if (samples.worst && told.count(PlaceOf(samples.worst->judged)) == 0) {
+    fold("the worst sample", "The worst: " + Chip(samples.worst->judged.verdict.outcome()),
+         *samples.worst);
+    told[PlaceOf(samples.worst->judged)] = "the worst";
+  }
   for (const OutcomeSample& outcome : samples.outcomes) {
+    const std::string name = OutcomeNameOf(outcome.outcome).name;
     std::string summary =
         absl::StrFormat("%s: %d of %d", Chip(outcome.outcome), outcome.count, samples.verdicts);
     if (outcome.outcome != v1::CORRECT && outcome.alike < outcome.count) {
       absl::StrAppend(&summary, "; ", outcome.alike, " of them alike");
     }
-    html += Folded(summary, SampleBody(outcome.typical));
+    const auto before = told.find(PlaceOf(outcome.typical.judged));
+    if (before == told.end()) {
+      fold(absl::StrCat("a sample of ", name), summary, outcome.typical);
+    } else {
+      parts.push_back({absl::StrCat("how many are ", name),
+                       absl::StrCat("<p>", summary, "; ", before->second, " is typical.</p>\n")});
+    }
   }
-  if (samples.best) html += Folded("The best of these", SampleBody(*samples.best));
-  std::string asked;
-  for (const v1::Message& message : planned.messages) {
-    absl::StrAppend(&asked, "<p>", EscapeHtml(message.role()), ":</p>", Pre(message.content()));
-  }
-  return html + Folded("What the policy is asked", asked);
-}
-
-std::string SizeTable(const v1::Verdict& verdict) {
-  std::string html =
-      "<div class=\"wide\"><table><tr><th>size</th><th>speedup</th><th>reference ns</th>"
-      "<th>candidate ns</th></tr>";
-  for (const v1::SizeResult& size : verdict.sizes()) {
-    absl::StrAppend(&html, absl::StrFormat("<tr><td>%s</td><td>%.2f</td><td>%.0f</td><td>%.0f"
-                                           "</td></tr>",
-                                           EscapeHtml(SizeText(size)), size.speedup(),
-                                           size.reference_ns(), size.candidate_ns()));
-  }
-  return html + "</table></div>";
+  return parts;
 }
 
 std::string BestProgram(const RunSummary& s, const std::string& id) {
@@ -109,68 +158,101 @@ std::string BestProgram(const RunSummary& s, const std::string& id) {
       "<p class=\"big\"><b>%.2f×</b> as fast as the reference (95 %% interval %.2f "
       "to %.2f), step %d",
       v.speedup(), v.speedup_low(), v.speedup_high(), incumbent->second.step);
-  const auto expert = s.expert_speedup.find(id);
-  if (expert != s.expert_speedup.end()) {
-    absl::StrAppend(&html, absl::StrFormat("; the expert's program: %.2f×", expert->second));
+  const double expert = SpeedupAt(s.expert_speedup, id);
+  if (std::isfinite(expert)) {
+    absl::StrAppendFormat(&html, "; the expert's program: %.2f×", expert);
   }
-  absl::StrAppend(&html, "</p>", SizeTable(v), Pre(incumbent->second.source),
-                  "<p>Proof: <code>sh best/", EscapeHtml(id), "/run.sh</code></p>");
-  return html;
+  return absl::StrCat(html, "</p>", SizeTable(v), HtmlPre(incumbent->second.source),
+                      "<p>Proof: <code>sh best/", EscapeHtml(id), "/run.sh</code></p>");
+}
+
+// Returns what there is of the problem by step. Where it is the only one, the page has it already.
+std::string Curves(const RunSummary& s, const std::string& id, bool only) {
+  std::string html = "<div class=\"charts\">";
+  if (!only) {
+    absl::StrAppend(
+        &html,
+        LineChart(absl::StrCat("Reward of ", id), {{"reward", 0, s.Series(RewardKey(id))}},
+                  Scale::kData),
+        LineChart(absl::StrCat("Right programs of ", id), {{"right", 2, CorrectShares(s, id)}},
+                  Scale::kPercent));
+  }
+  return absl::StrCat(
+      html,
+      LineChart(absl::StrCat("Best program of ", id, ", times as fast as the reference"),
+                {{"best", 1, s.Series(absl::StrCat("speedup/best/", id))}}, Scale::kFromZero),
+      "</div>");
 }
 
 }  // namespace
 
 std::string ProblemTable(const CampaignPlan& plan, const RunSummary& s,
                          const std::map<std::string, ProblemSamples>& samples) {
-  std::string html =
-      "<h2>Problems</h2><div class=\"wide\"><table><tr><th>problem</th><th>steps</th>"
-      "<th>first reward</th><th>last</th><th>correct</th><th>best</th><th>expert</th></tr>";
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> links;
+  int looked_at = 0;
+  for (const auto& [id, of_problem] : samples) looked_at += of_problem.verdicts;
   for (const PlannedProblem& planned : plan.learned()) {
     const std::string& id = planned.problem.id();
     const std::vector<double> rewards = Finite(s.Series(RewardKey(id)));
-    int correct = 0, verdicts = 0;
+    double correct = kNothing;
+    std::array<double, 3> speedups = {kNothing, kNothing, kNothing};
     if (const auto found = samples.find(id); found != samples.end()) {
-      verdicts = found->second.verdicts;
+      int right = 0;
       for (const OutcomeSample& outcome : found->second.outcomes) {
-        if (outcome.outcome == v1::CORRECT) correct = outcome.count;
+        if (outcome.outcome == v1::CORRECT) right = outcome.count;
       }
+      correct = 100.0 * right / found->second.verdicts;
+      speedups = found->second.speedups;
     }
     const auto best = s.incumbents.find(id);
-    const auto expert = s.expert_speedup.find(id);
-    std::vector<std::string> cells = {
-        absl::StrCat("<a href=\"#", EscapeHtml(id), "\">", EscapeHtml(id), "</a>"),
-        absl::StrCat(rewards.size())};
-    const auto add = [&cells](bool there, int digits, double value, const char* unit) {
-      cells.push_back(there ? absl::StrFormat("%.*f%s", digits, value, unit) : "–");
-    };
-    add(!rewards.empty(), 3, rewards.empty() ? 0 : rewards.front(), "");
-    add(!rewards.empty(), 3, rewards.empty() ? 0 : rewards.back(), "");
-    add(verdicts > 0, 0, verdicts > 0 ? 100.0 * correct / verdicts : 0, "%");
     const bool has_best = best != s.incumbents.end();
-    add(has_best, 2, has_best ? best->second.verdict.speedup() : 0, "×");
-    const bool has_expert = expert != s.expert_speedup.end();
-    add(has_expert, 2, has_expert ? expert->second : 0, "×");
-    absl::StrAppend(&html, "<tr><td>", absl::StrJoin(cells, "</td><td>"), "</td></tr>");
+    links.push_back("#" + PartId(rows.size()));
+    rows.push_back({id, absl::StrCat(rewards.size()),
+                    NumberText(rewards.empty() ? kNothing : rewards.front(), 3),
+                    NumberText(rewards.empty() ? kNothing : rewards.back(), 3),
+                    NumberText(correct, 0, "%"), NumberText(speedups[1], 2, "×"),
+                    RangeText(speedups[0], speedups[2]),
+                    NumberText(has_best ? best->second.verdict.speedup() : kNothing, 2, "×"),
+                    has_best ? RangeText(best->second.verdict.speedup_low(),
+                                         best->second.verdict.speedup_high())
+                             : "–",
+                    NumberText(SpeedupAt(s.expert_speedup, id), 2, "×")});
   }
-  return html + "</table></div>";
+  return absl::StrCat(
+      "<h2>Problems</h2>",
+      HtmlTable("Problems",
+                {"problem", "steps", "first reward", "last", "correct", "median speedup",
+                 "middle half", "best", "95 % interval", "expert"},
+                rows, links),
+      "<p class=\"note\">Share of correct programs, and median and middle half of their speedups: "
+      "of the newest ",
+      looked_at, " completions of all problems.</p>\n");
 }
 
-std::string ProblemPart(const CampaignPlan& plan, const RunSummary& s,
-                        const PlannedProblem& planned, const ProblemSamples* samples) {
+std::string ProblemPart(const CampaignPlan& plan, const RunSummary& s, size_t index,
+                        const ProblemSamples* samples, size_t bytes_max) {
+  const PlannedProblem& planned = plan.learned()[index];
   const std::string& id = planned.problem.id();
-  std::string html =
-      absl::StrCat("<section id=\"", EscapeHtml(id), "\"><h2>", EscapeHtml(id), "</h2>");
-  if (plan.learned().size() > 1) {
-    html += LineChart(absl::StrCat("Reward of ", id, " by step"),
-                      {{"reward", "#1f77b4", s.Series(RewardKey(id)), {}}}, Scale::kData);
+  std::string asked;
+  for (const v1::Message& message : planned.messages) {
+    absl::StrAppend(&asked, "<p>", EscapeHtml(message.role()), ":</p>",
+                    HtmlPre(message.content()));
   }
-  html += BestProgram(s, id);
-  html += LineChart(absl::StrCat("Best program of ", id, ", times as fast as the reference"),
-                    {{"best", "#2ca02c", s.Series(absl::StrCat("speedup/best/", id)), {}}},
-                    Scale::kFromZero);
-  html += Folded("The reference", Pre(planned.problem.reference()));
-  if (samples != nullptr) html += Samples(planned, *samples);
-  return html + "</section>\n";
+  std::vector<PagePart> parts = {
+      {"the best program", BestProgram(s, id)},
+      {"curves", Curves(s, id, plan.learned().size() == 1)},
+      {"the reference", HtmlFolded("The reference", HtmlPre(planned.problem.reference()))},
+      {"what the policy is asked", HtmlFolded("What the policy is asked", asked)}};
+  if (samples != nullptr) {
+    for (PagePart& part : Samples(*samples)) parts.push_back(std::move(part));
+  }
+  const std::string advice = absl::StrCat(
+      "<code>whet best RUN</code> and <code>whet show RUN best --problem ", EscapeHtml(id),
+      "</code> have them.");
+  return absl::StrCat("<section id=\"", PartId(index), "\"><h2>", EscapeHtml(id), "</h2>",
+                      PartsThatFit(parts, bytes_max - std::min(bytes_max, kPartTagsBytes), advice),
+                      "</section>\n");
 }
 
 }  // namespace whetstone

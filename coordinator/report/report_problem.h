@@ -3,6 +3,7 @@
 #ifndef WHETSTONE_COORDINATOR_REPORT_REPORT_PROBLEM_H_
 #define WHETSTONE_COORDINATOR_REPORT_REPORT_PROBLEM_H_
 
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -12,13 +13,14 @@
 
 namespace whetstone {
 
-// Returns a table of all problems with a link to each one's part.
+// Returns a table of the problems that are learned, with a link to each one's part.
 std::string ProblemTable(const CampaignPlan& plan, const RunSummary& summary,
                          const std::map<std::string, ProblemSamples>& samples);
 
-// Returns the part of one of the plan's problems. `samples` may be null: nothing was judged.
-std::string ProblemPart(const CampaignPlan& plan, const RunSummary& summary,
-                        const PlannedProblem& planned, const ProblemSamples* samples);
+// Returns the part of plan.learned()[index], of at most `bytes_max` bytes or the little that it
+// takes to say what is left out. `samples` may be null: nothing was judged.
+std::string ProblemPart(const CampaignPlan& plan, const RunSummary& summary, size_t index,
+                        const ProblemSamples* samples, size_t bytes_max);
 
 }  // namespace whetstone
 

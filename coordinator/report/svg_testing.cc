@@ -79,25 +79,31 @@ bool SvgBox::Overlaps(const SvgBox& other) const {
 std::vector<SvgImage> ReadSvgs(const std::string& html) {
   static const std::regex kTag(R"(<(/?)([a-z]+)((?:\s+[\w:-]+="[^"]*")*)\s*/?>([^<]*))");
   std::vector<SvgImage> images;
-  bool inside = false;
-  for (std::sregex_iterator it(html.begin(), html.end(), kTag), end; it != end; ++it) {
-    const std::string tag = (*it)[2];
-    if (tag == "svg") {
-      inside = (*it)[1].length() == 0;
-      if (!inside) continue;
-      SvgImage& image = images.emplace_back();
-      image.attributes = Attributes((*it)[3]);
-      const std::vector<std::string> view = absl::StrSplit(image.attributes["viewBox"], ' ');
-      EXPECT_EQ(view.size(), 4u) << image.attributes["viewBox"];
-      if (view.size() != 4) return images;
-      EXPECT_TRUE(absl::SimpleAtod(view[2], &image.view.right));
-      EXPECT_TRUE(absl::SimpleAtod(view[3], &image.view.bottom));
-    } else if (inside && (*it)[1].length() == 0 && tag == "title") {
-      if (!images.back().elements.empty()) images.back().elements.back().text = (*it)[4];
-    } else if (inside && (*it)[1].length() == 0) {
-      SvgElement element{tag, Attributes((*it)[3]), (*it)[4], {}};
-      element.box = BoxOf(element);
-      images.back().elements.push_back(std::move(element));
+  for (size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1)) {
+    const std::string svg = html.substr(at, html.find("</svg>", at) - at);
+    bool defining = false;
+    for (std::sregex_iterator it(svg.begin(), svg.end(), kTag), end; it != end; ++it) {
+      const std::string tag = (*it)[2];
+      const bool opens = (*it)[1].length() == 0;
+      if (tag == "svg") {
+        SvgImage& image = images.emplace_back();
+        image.attributes = Attributes((*it)[3]);
+        const std::vector<std::string> view = absl::StrSplit(image.attributes["viewBox"], ' ');
+        EXPECT_EQ(view.size(), 4u) << image.attributes["viewBox"];
+        if (view.size() != 4) return images;
+        EXPECT_TRUE(absl::SimpleAtod(view[2], &image.view.right));
+        EXPECT_TRUE(absl::SimpleAtod(view[3], &image.view.bottom));
+      } else if (tag == "defs") {
+        defining = opens;
+      } else if (defining || tag == "g" || !opens) {
+        continue;
+      } else if (tag == "title") {
+        if (!images.back().elements.empty()) images.back().elements.back().text = (*it)[4];
+      } else {
+        SvgElement element{tag, Attributes((*it)[3]), (*it)[4], {}};
+        element.box = BoxOf(element);
+        images.back().elements.push_back(std::move(element));
+      }
     }
   }
   return images;

@@ -33,8 +33,8 @@ struct SvgImage {
   std::vector<SvgElement> elements;
 };
 
-// Returns every <svg> of `html`, in order. What is no well-formed SVG of these elements fails the
-// test.
+// Returns every <svg> of `html`, in order, without what it defines for others; groups count for
+// nothing. What is no well-formed SVG of these elements fails the test.
 std::vector<SvgImage> ReadSvgs(const std::string& html);
 
 }  // namespace whetstone
