@@ -104,6 +104,18 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(*page, HasSubstr("What the policy wrote"));
   EXPECT_THAT(*page, HasSubstr("<h2>Portable</h2>"));
+  EXPECT_THAT(*page, AllOf(HasSubstr("The best: "), HasSubstr("<ins>+")));
+  std::filesystem::copy(RunDirectory(), Path("copy"), std::filesystem::copy_options::recursive);
+  const WhetResult compared =
+      Whet({"report", RunDirectory(), Path("copy"), "-o", Path("both.html"), "--json"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_EQ(compared.json()["runs"].size(), 2u) << compared.out;
+  EXPECT_THAT(*ReadFile(Path("both.html")),
+              AllOf(HasSubstr("Comparison of run, copy"), HasSubstr("None but the names."),
+                    HasSubstr("<li>2 runs: run, copy</li>")));
+  const WhetResult twice = Whet({"report", RunDirectory(), RunDirectory() + "/"});
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("is named twice"));
   const WhetResult workers = Whet({"workers", RunDirectory()});
   EXPECT_EQ(workers.exit_code, 2);
   EXPECT_THAT(workers.err, HasSubstr("is done, so it has no workers any more"));
