@@ -1,8 +1,6 @@
 #include "coordinator/report/report.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,11 +27,7 @@ std::string EvaluationCharts(const RunSummary& s) {
   for (const auto& [step, row] : s.eval_rows) axis.at.push_back(step);
   const auto curve = [&s](const char* name, size_t look, const char* key) {
     Series series = {name, look, {}};
-    for (const auto& [step, row] : s.eval_rows) {
-      const auto value = row.find(key);
-      series.values.push_back(value == row.end() ? std::numeric_limits<double>::quiet_NaN()
-                                                 : value->second);
-    }
+    for (const auto& [step, row] : s.eval_rows) series.values.push_back(ValueAt(row, key));
     return series;
   };
   const std::string held_out = "Held-out problems: ";
@@ -77,10 +71,7 @@ std::string Charts(const RunSummary& s) {
                     Scale::kPercent);
   html += EvaluationCharts(s);
   std::vector<double> loss;
-  for (const auto& row : s.warmup_rows) {
-    const auto it = row.find("loss");
-    loss.push_back(it == row.end() ? std::nan("") : it->second);
-  }
+  for (const auto& row : s.warmup_rows) loss.push_back(ValueAt(row, "loss"));
   html += LineChart("Loss of the supervised warm-up", {{"loss", 0, loss}}, Scale::kFromZero,
                     {.unit = "update"});
   return html + "</div>";

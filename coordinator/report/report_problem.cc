@@ -36,19 +36,15 @@ std::vector<double> Finite(const std::vector<double>& values) {
 
 // Returns the share of right programs by step; NaN in steps without the problem.
 std::vector<double> CorrectShares(const RunSummary& s, const std::string& id) {
+  const std::string correct = absl::StrCat("problem/", id, "/outcome/correct");
+  const std::string programs = absl::StrCat("problem/", id, "/programs");
   std::vector<double> shares;
   for (const auto& row : s.rows) {
     // An outcome that did not come has no share.
-    const auto share = row.find(absl::StrCat("problem/", id, "/outcome/correct"));
-    const bool there = row.count(absl::StrCat("problem/", id, "/programs")) > 0;
-    shares.push_back(share != row.end() ? share->second : there ? 0 : kNothing);
+    const bool none = row.count(correct) == 0 && row.count(programs) > 0;
+    shares.push_back(none ? 0 : ValueAt(row, correct));
   }
   return shares;
-}
-
-double SpeedupAt(const std::map<std::string, double>& speedups, const std::string& id) {
-  const auto found = speedups.find(id);
-  return found == speedups.end() ? kNothing : found->second;
 }
 
 std::string RangeText(double low, double high) {
@@ -158,7 +154,7 @@ std::string BestProgram(const RunSummary& s, const std::string& id) {
       "<p class=\"big\"><b>%.2f×</b> as fast as the reference (95 %% interval %.2f "
       "to %.2f), step %d",
       v.speedup(), v.speedup_low(), v.speedup_high(), incumbent->second.step);
-  const double expert = SpeedupAt(s.expert_speedup, id);
+  const double expert = ValueAt(s.expert_speedup, id);
   if (std::isfinite(expert)) {
     absl::StrAppendFormat(&html, "; the expert's program: %.2f×", expert);
   }
@@ -217,7 +213,7 @@ std::string ProblemTable(const CampaignPlan& plan, const RunSummary& s,
                     has_best ? RangeText(best->second.verdict.speedup_low(),
                                          best->second.verdict.speedup_high())
                              : "–",
-                    NumberText(SpeedupAt(s.expert_speedup, id), 2, "×")});
+                    NumberText(ValueAt(s.expert_speedup, id), 2, "×")});
   }
   return absl::StrCat(
       "<h2>Problems</h2>",

@@ -194,9 +194,7 @@ std::string CurvesPart(const std::vector<ComparedRun>& runs, const std::vector<R
       std::vector<double> values(evaluations.at.size(), kMissing);
       for (size_t i = 0; i < values.size(); ++i) {
         const auto row = run.eval_rows.find(evaluations.at[i]);
-        if (row == run.eval_rows.end()) continue;
-        const auto value = row->second.find(key);
-        if (value != row->second.end()) values[i] = value->second;
+        if (row != run.eval_rows.end()) values[i] = ValueAt(row->second, key);
       }
       return values;
     };
@@ -218,11 +216,9 @@ std::string RunsPart(const std::vector<ComparedRun>& runs, const std::vector<std
   std::vector<std::vector<std::string>> rows;
   for (size_t r = 0; r < runs.size(); ++r) {
     const RunSummary& s = runs[r].summary;
-    const bool begun = !s.rows.empty();
     rows.push_back({labels[r], s.run_dir, s.state(),
                     absl::StrCat(s.steps_done, " of ", s.steps_total),
-                    NumberText(begun ? s.RewardFirst() : kMissing, 3),
-                    NumberText(begun ? s.RewardLast() : kMissing, 3)});
+                    NumberText(s.RewardFirst(), 3), NumberText(s.RewardLast(), 3)});
   }
   return HtmlTable("Runs", {"run", "directory", "state", "steps", "reward: first steps", "last"},
                    rows);

@@ -55,10 +55,7 @@ const char* RunSummary::state() const {
 
 std::vector<double> RunSummary::Series(const std::string& key) const {
   std::vector<double> values;
-  for (const auto& row : rows) {
-    const auto it = row.find(key);
-    values.push_back(it == row.end() ? kNaN : it->second);
-  }
+  for (const auto& row : rows) values.push_back(ValueAt(row, key));
   return values;
 }
 
@@ -146,6 +143,11 @@ absl::StatusOr<std::map<std::string, IncumbentEntry>> IncumbentsOf(const RunSumm
   return absl::NotFoundError(
       absl::StrCat("no program of '", problem, "' in ", summary.run_dir,
                    "; there are: ", known.empty() ? "none" : absl::StrJoin(known, ", ")));
+}
+
+double ValueAt(const std::map<std::string, double>& values, const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? kNaN : found->second;
 }
 
 std::string RewardText(const RunSummary& s) {

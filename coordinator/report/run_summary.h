@@ -69,6 +69,9 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
 // Does the same for commands that only have the directory, which is only read.
 absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* plan);
 
+// Returns the value at `key`; NaN where there is none.
+double ValueAt(const std::map<std::string, double>& values, const std::string& key);
+
 // Returns "0.100 (first 3 steps) → 0.900 (last 3)", or "0.100 (one step)".
 std::string RewardText(const RunSummary& summary);
 // Returns the best programs by problem id: all, or only this problem's, which must have one
