@@ -96,8 +96,8 @@ struct Frame {
   }
   double Y(double v) const { return kTop + (kHeight - kTop - kBottom) * (high - v) / (high - low); }
   std::string Label(double v, double step) const {
-    if (percent) return absl::StrFormat("%.0f%%", 100 * v);
-    return absl::StrFormat("%.4g", std::abs(v) < 1e-9 * step ? 0.0 : v);
+    if (std::abs(v) < 1e-9 * step) v = 0;  // nor "-0"
+    return percent ? absl::StrFormat("%.0f%%", 100 * v) : absl::StrFormat("%.4g", v);
   }
   std::string ValueText(double v) const {
     return percent ? absl::StrFormat("%.1f%%", 100 * v) : absl::StrFormat("%.4g", v);

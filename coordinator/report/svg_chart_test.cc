@@ -224,6 +224,14 @@ TEST(SvgChartTest, ValuesAreToldInThreeWays) {
               HasSubstr("step 1\na: 12.5% ± 5.0%<"));
 }
 
+// Shares near 0 have bands that reach below it.
+TEST(SvgChartTest, ABandBelowZeroHasNoMinusZero) {
+  const std::string chart = LineChart("t", {{"a", 0, {0, 0.5}, {0.1, 0.1}}}, Scale::kPercent);
+  ExpectTidy(chart);
+  EXPECT_THAT(chart, HasSubstr(">0%<"));
+  EXPECT_THAT(chart, Not(HasSubstr("-0%")));
+}
+
 TEST(SvgChartTest, TheAxisCountsWhatItIsToldTo) {
   const std::string chart = LineChart("held out", {{"right", 0, {0.1, 0.2, 0.4}}}, Scale::kPercent,
                                       {.unit = "step", .at = {0, 20, 40}});
