@@ -243,12 +243,12 @@ std::string ProblemPart(const CampaignPlan& plan, const RunSummary& s, size_t in
   if (samples != nullptr) {
     for (PagePart& part : Samples(*samples)) parts.push_back(std::move(part));
   }
-  const std::string advice = absl::StrCat(
-      "<code>whet best RUN</code> and <code>whet show RUN best --problem ", EscapeHtml(id),
-      "</code> have them.");
-  return absl::StrCat("<section id=\"", PartId(index), "\"><h2>", EscapeHtml(id), "</h2>",
-                      PartsThatFit(parts, bytes_max - std::min(bytes_max, kPartTagsBytes), advice),
-                      "</section>\n");
+  return absl::StrCat(
+      "<section id=\"", PartId(index), "\"><h2>", EscapeHtml(id), "</h2>",
+      PartsThatFit(parts, bytes_max - std::min(bytes_max, kPartTagsBytes),
+                   "<code>whet best RUN</code>, <code>whet show RUN --prompt</code> and <code>whet "
+                   "export RUN FOLDER</code> have them."),
+      "</section>\n");
 }
 
 }  // namespace whetstone

@@ -21,13 +21,14 @@
 
 namespace whetstone {
 
-// So many of a run's verdicts are looked at, the newest ones; those of evaluations do not count.
+// So many of a run's verdicts are looked at, the newest ones; those of evaluations among them are
+// passed over.
 inline constexpr int64_t kSampleVerdictsMax = 4000;
 // How they are picked, for the page.
 inline constexpr char kSampleRule[] =
-    "the best, which is right and has the highest reward; the worst, which has the lowest and was "
-    "not dropped; and of each outcome a typical one: of right programs the median by reward, else "
-    "the newest of those whose message begins as most do, numbers aside. Of equals the newest";
+    "the best, which is right and has the highest reward, and the worst, which has the lowest and "
+    "was not dropped (of equals the newest); of each outcome a typical one: of right programs the "
+    "median by reward, else the newest of those whose message begins as most do, numbers aside";
 
 struct RolloutSample {
   v1::Completion completion;
