@@ -120,11 +120,12 @@ std::vector<PagePart> Samples(const ProblemSamples& samples) {
   };
   std::map<std::string, std::string> told;  // by place
   if (samples.best) {
-    fold("the best sample", "The best: " + Chip(v1::CORRECT), *samples.best);
+    fold("the best sample", absl::StrCat("The best: ", Chip(v1::CORRECT)), *samples.best);
     told[PlaceOf(samples.best->judged)] = "the best";
   }
   if (samples.worst && told.count(PlaceOf(samples.worst->judged)) == 0) {
-    fold("the worst sample", "The worst: " + Chip(samples.worst->judged.verdict.outcome()),
+    fold("the worst sample",
+         absl::StrCat("The worst: ", Chip(samples.worst->judged.verdict.outcome())),
          *samples.worst);
     told[PlaceOf(samples.worst->judged)] = "the worst";
   }
@@ -203,7 +204,7 @@ std::string ProblemTable(const CampaignPlan& plan, const RunSummary& s,
     }
     const auto best = s.incumbents.find(id);
     const bool has_best = best != s.incumbents.end();
-    links.push_back("#" + PartId(rows.size()));
+    links.push_back(absl::StrCat("#", PartId(rows.size())));
     rows.push_back({id, absl::StrCat(rewards.size()),
                     NumberText(rewards.empty() ? kNothing : rewards.front(), 3),
                     NumberText(rewards.empty() ? kNothing : rewards.back(), 3),
