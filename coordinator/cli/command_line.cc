@@ -97,6 +97,8 @@ int RunCommandLine(int argc, char** argv) {
   AddRun(&app, &selected);
   AddResume(&app, &selected);
   AddStop(&app, &selected);
+  AddPause(&app, &selected);
+  AddUnpause(&app, &selected);
   AddFork(&app, &selected);
   AddList(&app, &selected);
   AddStatus(&app, &selected);

@@ -61,6 +61,8 @@ TEST_F(CommandLineTest, HelpIsNoError) {
   for (const char* command : {"run",
                               "resume",
                               "stop",
+                              "pause",
+                              "unpause",
                               "fork",
                               "list",
                               "status",

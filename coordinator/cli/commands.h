@@ -20,6 +20,8 @@ struct SelectedCommand {
 void AddRun(CLI::App* app, SelectedCommand* selected);
 void AddResume(CLI::App* app, SelectedCommand* selected);
 void AddStop(CLI::App* app, SelectedCommand* selected);
+void AddPause(CLI::App* app, SelectedCommand* selected);
+void AddUnpause(CLI::App* app, SelectedCommand* selected);
 void AddFork(CLI::App* app, SelectedCommand* selected);
 void AddList(CLI::App* app, SelectedCommand* selected);
 void AddStatus(CLI::App* app, SelectedCommand* selected);
