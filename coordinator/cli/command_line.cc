@@ -101,6 +101,7 @@ int RunCommandLine(int argc, char** argv) {
   AddUnpause(&app, &selected);
   AddFork(&app, &selected);
   AddList(&app, &selected);
+  AddGc(&app, &selected);
   AddStatus(&app, &selected);
   AddWatch(&app, &selected);
   AddShow(&app, &selected);

@@ -65,6 +65,7 @@ TEST_F(CommandLineTest, HelpIsNoError) {
                               "unpause",
                               "fork",
                               "list",
+                              "gc",
                               "status",
                               "watch",
                               "show",

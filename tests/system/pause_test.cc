@@ -65,6 +65,7 @@ TEST_F(PauseTest, ItStandsStillAndGoesOnAsIfNothingHadBeen) {
   const WhetResult again = Whet({"pause", RunDirectory(), "--json"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(again.json()["changed"], false);
+  EXPECT_THAT(Whet({"gc", RunDirectory(), "--yes"}).out, HasSubstr("left alone, in use by "));
   EXPECT_EQ(Metrics().size(), steps);
   EXPECT_EQ(Rollouts(), rollouts);
   EXPECT_EQ(Verdicts(), verdicts);
