@@ -71,7 +71,6 @@ class CampaignState {
   const DurableState& durable() const { return context_.durable(); }
   // Returns at least one while not finished.
   std::vector<Wait> Waits() const;
-  bool paused() const { return context_.paused(); }
   // Returns what services compute now, by the names of Waits.
   std::vector<std::string> Running() const;
   // Returns what is going on, in one line.
