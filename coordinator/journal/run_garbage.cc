@@ -73,8 +73,13 @@ bool IsItsOwn(const RunPaths& paths, const std::string& folder) {
   return !no_root && !no_folder && real == root / fs::path(folder).lexically_relative(paths.root());
 }
 
-// Returns whether what is there is the checkpoint that was saved, as far as its list of files and
-// their sizes say.
+bool IsCheckpoint(const std::string& path) {
+  return KindOf(path) == fs::file_type::directory &&
+         KindOf(absl::StrCat(path, "/", kManifestFile)) == fs::file_type::regular;
+}
+
+// Checks that what is there is the checkpoint that was saved, as far as its list of files and their
+// sizes say.
 absl::Status CheckWhole(const CheckpointEntry& saved) {
   const std::string list = absl::StrCat(saved.path, "/", kManifestFile);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(list));
@@ -92,27 +97,9 @@ absl::Status CheckWhole(const CheckpointEntry& saved) {
   return absl::OkStatus();
 }
 
-// Returns whether any setting that the run had looks at the policy that GRPO began with.
-bool HadReference(const CampaignPlan& plan) {
-  return plan.campaign.train().kl_beta() > 0 ||
-         std::ranges::any_of(plan.former, [](const FormerCampaign& former) {
-           return former.campaign.train().kl_beta() > 0;
-         });
-}
-
 void AddCheckpoints(const CampaignPlan& plan, const DurableState& durable, RunGarbage* found) {
-  const std::vector<std::string> obsolete = ObsoleteCheckpoints(plan, durable);
-  std::set<std::string> kept;
-  for (const CheckpointEntry& saved : durable.checkpoints()) kept.insert(saved.path);
-  for (const std::string& path : obsolete) kept.erase(path);
-  std::vector<std::string> there;
-  for (const std::string& path : obsolete) {
-    const bool reference = HadReference(plan) && fs::path(path).filename() == "warmup";
-    if (!reference && kept.count(path) == 0 && KindOf(path) == fs::file_type::directory &&
-        KindOf(absl::StrCat(path, "/", kManifestFile)) == fs::file_type::regular) {
-      there.push_back(path);
-    }
-  }
+  std::vector<std::string> there = ObsoleteCheckpoints(plan, durable);
+  std::erase_if(there, [](const std::string& path) { return !IsCheckpoint(path); });
   if (there.empty()) return;
   const absl::Status whole = CheckWhole(durable.checkpoints().back());
   if (!whole.ok()) {
@@ -163,15 +150,13 @@ void AddLeftOfKilled(const RunPaths& paths, RunGarbage* found) {
   const std::string why = "left of a process that was killed";
   const std::string socket = paths.root() + "/control.sock";
   if (KindOf(socket) == fs::file_type::socket) AddItem(socket, why, found);
-  if (KindOf(paths.paused()) == fs::file_type::regular) AddItem(paths.paused(), why, found);
   for (const std::string& file : {paths.campaign(), paths.workers(), paths.paused()}) {
     if (KindOf(file + ".tmp") == fs::file_type::regular) AddItem(file + ".tmp", why, found);
   }
 }
 
 std::vector<std::string> NamedBy(const CampaignPlan& plan, const DurableState& durable) {
-  std::vector<std::string> named = {plan.campaign.model(), plan.campaign.train().kl_reference(),
-                                    plan.ReferencePath(), plan.warmup_checkpoint};
+  std::vector<std::string> named = {plan.campaign.model(), plan.campaign.train().kl_reference()};
   for (const CheckpointEntry& saved : durable.checkpoints()) named.push_back(saved.path);
   std::erase(named, "");
   return named;
@@ -217,8 +202,7 @@ void KeepNamed(const std::vector<std::string>& named, RunGarbage* garbage) {
 absl::Status RemoveGarbage(const Garbage& garbage) {
   std::error_code error;
   std::string path = garbage.path;
-  if (KindOf(absl::StrCat(path, "/", kManifestFile)) == fs::file_type::regular &&
-      !absl::StrContains(fs::path(path).filename().string(), kCutOff)) {
+  if (IsCheckpoint(path) && !IsCutOff(fs::path(path).filename().string())) {
     // Half a checkpoint must not look like one.
     const std::string doomed = path + kRemoved;
     fs::remove_all(doomed, error);

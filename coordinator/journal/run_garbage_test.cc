@@ -101,8 +101,7 @@ TEST_F(RunGarbageTest, OnlyWhatIsKnownToBeUselessIsFound) {
   ASSERT_NO_FATAL_FAILURE(MakeRun(4));
   for (const char* useless :
        {"checkpoints/step-5.tmp-4711/x", "checkpoints/step-2.tmp-removed/x",
-        "checkpoints/warmup.tmp-1/x", "logs/trainer.log", "logs/worker.log", "campaign.yaml.tmp",
-        "paused"}) {
+        "checkpoints/warmup.tmp-1/x", "logs/trainer.log", "logs/worker.log", "campaign.yaml.tmp"}) {
     Write(Path(useless), "x");
   }
   for (const char* other :
@@ -116,7 +115,7 @@ TEST_F(RunGarbageTest, OnlyWhatIsKnownToBeUselessIsFound) {
   EXPECT_THAT(NamesOf(Find(4)),
               UnorderedElementsAre("checkpoints/step-5.tmp-4711", "checkpoints/step-2.tmp-removed",
                                    "checkpoints/warmup.tmp-1", "logs/trainer.log",
-                                   "logs/worker.log", "campaign.yaml.tmp", "paused"));
+                                   "logs/worker.log", "campaign.yaml.tmp"));
 }
 
 TEST_F(RunGarbageTest, LogsOfARunThatGoesOnStay) {
