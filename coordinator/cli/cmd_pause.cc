@@ -74,37 +74,30 @@ absl::StatusOr<v1::PauseStatus> WaitUntilQuiet(const PauseOptions& options, Live
   return status;
 }
 
-int PauseRun(const PauseOptions& options) {
+std::string PausedText(const PauseOptions& options, const v1::PauseStatus& status, bool changed) {
+  return absl::StrCat(
+      changed ? "paused" : "it was paused already", "; ",
+      status.running_size() == 0 ? "nothing computes"
+                                 : absl::StrCat("this ends first: ", RunningText(status)),
+      "; it goes on with: whet unpause ", options.root);
+}
+
+int SetPaused(const PauseOptions& options, bool paused) {
   Console console(options.json);
-  const auto run = LiveRun::Find(options.root, "there is nothing to pause");
+  const std::string otherwise = absl::StrCat("there is nothing to ", paused ? "pause" : "unpause");
+  const auto run = LiveRun::Find(options.root, otherwise);
   if (!run.ok()) return console.Fail(run.status());
   v1::PauseRequest request;
-  request.set_paused(true);
+  request.set_paused(paused);
   absl::StatusOr<v1::PauseStatus> status = (*run)->Call(&v1::Coordinator::Stub::Pause, request);
   if (!status.ok()) return console.Fail(status.status());
   const bool changed = status->changed();
   if (options.wait) status = WaitUntilQuiet(options, run->get(), *std::move(status), &console);
   if (!status.ok()) return console.Fail(status.status());
-  console.Line(absl::StrCat(changed ? "paused" : "it was paused already", "; ",
-                            status->running_size() == 0
-                                ? "nothing computes"
-                                : absl::StrCat("this ends first: ", RunningText(*status)),
-                            "; it goes on with: whet unpause ", options.root));
+  console.Line(paused    ? PausedText(options, *status, changed)
+               : changed ? "it goes on"
+                         : "it was not paused");
   console.Result(StatusJson(options, *status, changed));
-  return kExitOk;
-}
-
-int UnpauseRun(const PauseOptions& options) {
-  Console console(options.json);
-  const auto run = LiveRun::Find(options.root, "there is nothing to unpause");
-  if (!run.ok()) return console.Fail(run.status());
-  v1::PauseRequest request;
-  request.set_paused(false);
-  const absl::StatusOr<v1::PauseStatus> status =
-      (*run)->Call(&v1::Coordinator::Stub::Pause, request);
-  if (!status.ok()) return console.Fail(status.status());
-  console.Line(status->changed() ? "it goes on" : "it was not paused");
-  console.Result(StatusJson(options, *status, status->changed()));
   return kExitOk;
 }
 
@@ -123,7 +116,7 @@ void AddPause(CLI::App* app, SelectedCommand* selected) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [=] { return PauseRun(*options); }; });
+  command->callback([=] { selected->run = [=] { return SetPaused(*options, /*paused=*/true); }; });
 }
 
 void AddUnpause(CLI::App* app, SelectedCommand* selected) {
@@ -134,7 +127,7 @@ void AddUnpause(CLI::App* app, SelectedCommand* selected) {
       "that were lost meanwhile are waited for as\nlong as ever.");
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [=] { return UnpauseRun(*options); }; });
+  command->callback([=] { selected->run = [=] { return SetPaused(*options, /*paused=*/false); }; });
 }
 
 }  // namespace whetstone

@@ -161,7 +161,7 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   // What nothing needs is told first, and removed only if that is wanted.
   const WhetResult told = Whet({"gc", RunDirectory(), "--json"});
   EXPECT_EQ(told.exit_code, 0) << told.err;
-  EXPECT_GT(told.json()["bytes"], 0);
+  EXPECT_GT(told.json()["bytes"].get<double>(), 0);
   EXPECT_EQ(told.json()["removed_bytes"], 0);
   EXPECT_THAT(told.err, AllOf(HasSubstr("logs/trainer.log"), HasSubstr("--yes")));
   EXPECT_TRUE(ReadFile(RunDirectory() + "/logs/trainer.log").ok());

@@ -45,7 +45,7 @@ class PauseTest : public WhetTest {
     ASSERT_EQ(pause.exit_code, 0) << pause.err;
     EXPECT_EQ(pause.json()["changed"], true);
     EXPECT_TRUE(pause.json()["running"].empty()) << pause.out;
-    EXPECT_GT(pause.json()["paused_since_us"], 0);
+    EXPECT_GT(pause.json()["paused_since_us"].get<double>(), 0);
   }
   std::string Status() const { return Whet({"status", RunDirectory()}).out; }
 
