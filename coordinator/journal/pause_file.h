@@ -1,7 +1,7 @@
-// RUN/paused says since when a live run is paused, to whoever looks at the run (status, watch, list).
-// The run's process writes it before nothing new begins, and removes it before it goes on or ends.
-// It holds up nothing by itself: a pause ends with its process, so whoever takes a run over removes
-// what a killed one left (RunDir::Open).
+// RUN/paused says since when a live run is paused, to whoever looks at the run (status, watch,
+// list). The run's process writes it before nothing new begins, and removes it before it goes on or
+// ends. It holds up nothing by itself: a pause ends with its process, so whoever takes a run over
+// removes what a killed one left (RunDir::Open).
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_PAUSE_FILE_H_
 #define WHETSTONE_COORDINATOR_JOURNAL_PAUSE_FILE_H_
 
