@@ -41,6 +41,13 @@ class CampaignContext {
   Seconds now() const { return now_; }
   void set_now(Seconds now) { now_ = now; }
 
+  // While the campaign is paused nothing begins that computes, and nobody's patience is spent.
+  // `paused_since` is absent while it is not.
+  bool paused() const { return paused_since_.has_value(); }
+  const std::optional<Seconds>& paused_since() const { return paused_since_; }
+  void Pause() { paused_since_ = now_; }
+  void Unpause() { paused_since_.reset(); }
+
   // Returns a number that no call had before.
   uint64_t NewCall() { return next_call_++; }
 
@@ -68,6 +75,7 @@ class CampaignContext {
   const CampaignPlan* const plan_;
   DurableState durable_;
   Seconds now_ = 0;
+  std::optional<Seconds> paused_since_;
   uint64_t next_call_ = 1;
   std::vector<Action> actions_;
   std::optional<absl::Status> end_;

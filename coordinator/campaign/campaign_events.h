@@ -106,6 +106,9 @@ struct DrainWorker {
 struct RemoveWorker {
   int worker = 0;
 };
+// Nothing new is to begin until Unpause; what runs ends.
+struct Pause {};
+struct Unpause {};
 // Time passes. It is sent about once a second.
 struct Tick {};
 // The operator wants to stop.
@@ -119,7 +122,7 @@ using CampaignEvent =
                  event::Completion, event::Progress, event::GenerateEnded, event::UpdateDone,
                  event::CheckpointSaved, event::CheckpointsRemoved, event::ProblemKnown,
                  event::VerdictArrived, event::WorkerJoined, event::DrainWorker,
-                 event::RemoveWorker, event::Tick, event::Stop>;
+                 event::RemoveWorker, event::Pause, event::Unpause, event::Tick, event::Stop>;
 
 // ---- actions ------------------------------------------------------------------------------------
 namespace action {

@@ -53,6 +53,7 @@ World::World(const WorldOptions& options)
       faults_left_(options.faults),
       absences_left_(options.absences),
       moves_left_(options.moves),
+      pauses_left_(options.pauses),
       trainer_(options.trainer != nullptr ? *options.trainer : own_trainer_),
       policy_(trainer_.policy),
       checkpoints_(trainer_.checkpoints),
@@ -97,6 +98,8 @@ void World::Start() {
   asked_.clear();
   silenced_.clear();
   members_.clear();
+  unpause_at_.reset();  // a pause ends with its process
+  paused_at_.reset();
   std::vector<std::string> names;
   for (const size_t worker : worker_list_) {
     members_.push_back({worker, false, {}, false});
@@ -143,6 +146,7 @@ bool World::Advance() {
       SendWorkerAway(static_cast<int>(random_() % members_.size()));
     }
     MoveWorkers();
+    PauseAndUnpause();
   }
   Step(events);
   if (!broken_.empty()) return false;
@@ -227,6 +231,8 @@ void World::Step(const std::vector<CampaignEvent>& events) {
     };
     if (const auto* e = std::get_if<event::DrainWorker>(&event)) told(e->worker);
     if (const auto* e = std::get_if<event::RemoveWorker>(&event)) told(e->worker);
+    if (std::holds_alternative<event::Pause>(event) && !paused_at_) paused_at_ = now_;
+    if (std::holds_alternative<event::Unpause>(event)) paused_at_.reset();
   }
   const std::vector<Action> actions = state_->Handle(events, now_);
   // The shell journals the entries together, then acts; a crash falls between.
@@ -239,6 +245,7 @@ void World::Step(const std::vector<CampaignEvent>& events) {
   }
   for (const Action& action : actions) {
     if (std::holds_alternative<action::Record>(action)) continue;
+    CheckPause(action);
     std::visit([this](const auto& a) { Do(a); }, action);
   }
   CheckPromises();

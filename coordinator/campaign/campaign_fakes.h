@@ -62,6 +62,10 @@ struct WorldOptions {
   Seconds measure = 2;
   // A worker joins, drains or is removed so often.
   int moves = 0;
+  // It is paused so often, each time for up to ten minutes.
+  int pauses = 0;
+  // It is paused between these times, counted from the world's beginning.
+  Seconds pause_from = 0, pause_until = 0;
   // Another campaign's world has the same; borrowed. Null: it has one of its own.
   FakeTrainer* trainer = nullptr;
   std::string campaign_id = "sim-1";
@@ -101,6 +105,7 @@ class World {
   int repairs() const { return repairs_; }    // groups asked to mend what failed
   int joined() const { return joined_; }
   int left() const { return left_; }  // drained ones and removed ones
+  int pauses() const { return pauses_; }
   Seconds lived() const { return now_ - kBegin - options_.begins; }
   // Each end of the campaign's process: of all but the last it was resumed.
   const std::vector<absl::Status>& ends() const { return ends_; }
@@ -188,6 +193,10 @@ class World {
   void MoveWorkers();
   void Join();
   void SendAway(int w);
+  // What an operator at `whet pause` does.
+  void PauseAndUnpause();
+  // A paused campaign begins nothing, and is not ended by anybody's patience.
+  void CheckPause(const Action& action);
   Worker& WorkerAt(int w) { return workers_[members_[static_cast<size_t>(w)].worker]; }
   void CheckPromises();
   void Break(const std::string& promise);
@@ -232,6 +241,10 @@ class World {
   int moves_left_ = 0;
   int joined_ = 0;
   int left_ = 0;
+  int pauses_left_ = 0;
+  int pauses_ = 0;
+  std::optional<Seconds> unpause_at_;  // somebody has paused it until then
+  std::optional<Seconds> paused_at_;   // when the core heard of that
   bool done_ = false;
   bool crash_ = false;
   std::string broken_;

@@ -76,6 +76,25 @@ TEST_F(CampaignHolderTest, WhoeverWaitsForVerdictsKeepsTheTrainer) {
   EXPECT_TRUE(second.ends().back().ok());
 }
 
+TEST_F(CampaignHolderTest, WhoeverIsPausedKeepsTheTrainer) {
+  WorldOptions paused = Options("a-1");
+  paused.pause_from = 4;
+  paused.pause_until = 404;
+  World first(paused);
+  WorldOptions later = Options("b-2");
+  later.begins = 5;
+  World second(later);
+  EXPECT_EQ(World::LiveTogether({&first, &second}), "");
+  EXPECT_THAT(first.ends(), ElementsAre(Done()));
+  EXPECT_EQ(first.pauses(), 1);
+  EXPECT_GT(first.lived(), 404);
+  EXPECT_THAT(first.waited(), Contains("whet unpause"));
+  ASSERT_GE(second.ends().size(), 2u);
+  EXPECT_THAT(second.ends()[0],
+              EndsWith(absl::StatusCode::kFailedPrecondition, "take the trainer from it with"));
+  EXPECT_TRUE(second.ends().back().ok());
+}
+
 TEST_F(CampaignHolderTest, AStolenTrainerEndsTheOtherCampaignWhichGoesOnLater) {
   World first(Options("a-1"));
   WorldOptions thief = Options("b-2");

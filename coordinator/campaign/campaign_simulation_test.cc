@@ -51,13 +51,14 @@ WorldOptions OptionsOf(uint64_t seed) {
   }
   options.flat = 0.3;
   options.moves = seed % 7 < 3 ? 12 : 0;
+  options.pauses = seed % 5 > 2 ? 4 : 0;
   return options;
 }
 
 // The campaigns go through lost connections, lost processes, duplicate and late answers,
 // infrastructure errors and crashes of the coordinator at any event, while workers join and leave,
-// services are away for up to five minutes, and calls of every kind get no answer. A campaign that
-// ends for that is resumed.
+// services are away for up to five minutes, calls of every kind get no answer, and it is paused
+// meanwhile. A campaign that ends for that is resumed.
 // There are 300 of them, or WHETSTONE_SIM_SEEDS. One that fails is repeated alone by
 // WHETSTONE_SIM_FIRST=SEED WHETSTONE_SIM_SEEDS=1.
 TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
@@ -77,6 +78,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int joined = 0;
   int left = 0;
   int changed = 0;
+  int pauses = 0;
   std::map<int64_t, int> stalest;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     World world(OptionsOf(seed));
@@ -96,6 +98,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     joined += world.joined();
     left += world.left();
     changed += world.changed() ? 1 : 0;
+    pauses += world.pauses();
   }
   if (count < 100) {
     GTEST_SKIP() << "they kept their promises, but it takes 100 seeds to say that every fault came";
@@ -117,6 +120,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   EXPECT_GT(joined, static_cast<int>(count) / 2);
   EXPECT_GT(left, static_cast<int>(count) / 2);
   EXPECT_GT(changed, static_cast<int>(count) / 10);
+  EXPECT_GT(pauses, static_cast<int>(count) / 2);
 }
 
 // Of ten thousand, these found what no other test had: a second in which nothing was waited for by

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coordinator/campaign/deadlines.h"
 #include "coordinator/durable/eval_row.h"
 #include "coordinator/durable/request_builders.h"
 
@@ -95,6 +96,10 @@ void CampaignState::End() {
 void CampaignState::AccountTime(Seconds now) {
   const Seconds spent = std::max(now - context_.now(), 0.0);
   context_.set_now(std::max(now, context_.now()));
+  if (context_.paused()) {
+    trainer_.Excuse(spent);
+    measuring_.Excuse(spent);
+  }
   const int in_flight = members_.dispatcher().in_flight();
   if (in_flight > 0) times_.measure += spent;
   times_.slots_busy += in_flight * spent;
@@ -118,6 +123,8 @@ void CampaignState::AccountTime(Seconds now) {
     case TrainerOp::kNone:
       if (in_flight > 0) {
         times_.wait_verdicts += spent;
+      } else if (context_.paused() && !members_.AnyPrepares()) {
+        step_since_ += spent;  // It is no time of the step's.
       } else if (trainer_.lost() || (members_.lost() && !members_.AnyPrepares())) {
         times_.wait_services += spent;
       } else {
@@ -177,6 +184,19 @@ void CampaignState::On(const event::UpdateDone& e) {
 void CampaignState::On(const event::RemoveWorker& e) {
   if (!members_.gone(e.worker)) measuring_.Withdraw(e.worker);
   members_.On(e);
+}
+
+void CampaignState::On(const event::Pause&) {
+  if (context_.paused()) return;
+  context_.Pause();
+  context_.Notice("paused: what runs ends, and nothing new begins until whet unpause");
+}
+
+void CampaignState::On(const event::Unpause&) {
+  if (!context_.paused()) return;
+  context_.Notice(absl::StrFormat("goes on after a pause of %.0f s",
+                                  context_.now() - *context_.paused_since()));
+  context_.Unpause();
 }
 
 // Nothing is saved for it, which could take longer than an operator waits: the journal makes every
@@ -267,10 +287,22 @@ void CampaignState::BeginTimes() {
 std::vector<Wait> CampaignState::Waits() const {
   std::vector<Wait> waits;
   if (finished()) return waits;
+  if (context_.paused()) {
+    // A person takes as long as they like; until then the trainer hears of this campaign.
+    waits.push_back({"whet unpause", *context_.paused_since(), context_.now() + kSignOfLife});
+  }
   trainer_.AddWaits(&waits);
   members_.AddWaits(&waits);
   measuring_.AddWaits(&waits);
   return waits;
+}
+
+std::vector<std::string> CampaignState::Running() const {
+  std::vector<std::string> running;
+  for (Wait& wait : Waits()) {
+    if (wait.computes) running.push_back(std::move(wait.name));
+  }
+  return running;
 }
 
 std::string CampaignState::StatusLine(Seconds now) const {
@@ -289,6 +321,7 @@ std::string CampaignState::StatusLine(Seconds now) const {
   if (trainer_.op() == TrainerOp::kGenerate && trainer_.progress().tokens() > 0) {
     absl::StrAppend(&line, ", ", trainer_.progress().tokens(), " tokens");
   }
+  if (context_.paused()) line = absl::StrCat("paused; ", line);
   std::vector<Wait> waits = Waits();
   if (waits.empty()) return line;
   absl::StrAppendFormat(&line, "; %.0f s waiting for %s", now - waits[0].since, waits[0].name);

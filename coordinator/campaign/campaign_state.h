@@ -18,6 +18,13 @@
 // The machines know nothing of each other, but that measuring asks the membership; what one must
 // know of another passes through here.
 //
+// A paused campaign (event::Pause) starts nothing that computes: no generation, update, repeated
+// update, checkpoint, measurement or lesson for a worker. What runs ends, and is recorded. The
+// trainer hears that it is still held, and what was lost is found again: services are probed, and
+// a trainer that forgot the policy loads it, as whoever holds none is anybody's. How long a service
+// was away is not counted meanwhile (`patience`), nor does the pause count as time of a step. That
+// it was paused is no entry of the journal: nothing that is learned follows from it.
+//
 // What must survive is recorded as a journal entry before anything is built on it; everything else
 // can be lost at any moment. Whatever is waited for has a name and a deadline (Waits). A service
 // that is lost is waited for, probed, given back what it forgot, and asked again for what is still
@@ -64,6 +71,8 @@ class CampaignState {
   const DurableState& durable() const { return context_.durable(); }
   // Returns at least one while not finished.
   std::vector<Wait> Waits() const;
+  // Returns what services compute now, by the names of Waits.
+  std::vector<std::string> Running() const;
   // Returns what is going on, in one line.
   std::string StatusLine(Seconds now) const;
   // Returns the workers by index, those that have left included; without their addresses.
@@ -90,6 +99,8 @@ class CampaignState {
   void On(const event::WorkerJoined& e) { members_.On(e); }
   void On(const event::DrainWorker& e) { members_.On(e); }
   void On(const event::RemoveWorker& e);
+  void On(const event::Pause&);
+  void On(const event::Unpause&);
   void On(const event::Tick&) {}
   void On(const event::Stop&);
 

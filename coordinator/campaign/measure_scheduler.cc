@@ -89,6 +89,7 @@ void MeasureScheduler::Schedule(bool trainer_computes) {
 }
 
 void MeasureScheduler::Dispatch(bool trainer_computes) {
+  if (context_->paused()) return;
   for (StepMeasuring& step : queue_.steps()) {
     std::deque<MeasureJob>& jobs = step.jobs;
     while (step.first_open < jobs.size() && jobs[step.first_open].done) ++step.first_open;
@@ -105,6 +106,7 @@ void MeasureScheduler::Dispatch(bool trainer_computes) {
 }
 
 void MeasureScheduler::Hedge(bool trainer_computes) {
+  if (context_->paused()) return;
   for (MeasureJob* job : queue_.OpenJobs()) {
     if (!members_->dispatcher().HasRoom(context_->now())) return;
     TryHedge(job, trainer_computes);

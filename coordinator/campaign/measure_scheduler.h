@@ -73,7 +73,9 @@ class MeasureScheduler {
   void CheckAttempts();
   // Gives up the campaign if there has been nobody who measures for too long.
   void CheckWorkers();
-  // Starts what can start now; the step whose update is next goes first.
+  // The campaign was paused for so long: that is no patience with workers that are away.
+  void Excuse(Seconds paused);
+  // Starts what can start now, unless paused; the step whose update is next goes first.
   void Schedule(bool trainer_computes);
   // Tries stragglers elsewhere besides: what is idle after Schedule, nobody needs.
   void Hedge(bool trainer_computes);

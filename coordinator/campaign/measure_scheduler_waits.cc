@@ -22,6 +22,10 @@ void MeasureScheduler::CheckWorkers() {
       "no worker has been reachable for %.0f s: %s", context_->now() - no_worker_since_, why)));
 }
 
+void MeasureScheduler::Excuse(Seconds paused) {
+  if (no_worker_since_ >= 0) no_worker_since_ += paused;
+}
+
 void MeasureScheduler::WatchWorkers(bool trainer_computes) {
   const Dispatcher& dispatcher = members_->dispatcher();
   bool open = false, could_measure = dispatcher.in_flight() > 0 || !lost_.failing();
@@ -42,7 +46,7 @@ void MeasureScheduler::WatchWorkers(bool trainer_computes) {
       }
     }
   }
-  lost_.Count(could_measure);
+  lost_.Count(could_measure && !context_->paused());
   if (!open || cared_for) {
     no_worker_since_ = -1;
   } else if (no_worker_since_ < 0) {
@@ -56,7 +60,7 @@ void MeasureScheduler::AddWaits(std::vector<Wait>* waits) const {
       for (const MeasureAttempt& a : job.running) {
         waits->push_back(
             {absl::StrCat("verdict of ", job.Place(), " from ", members_->name(a.worker)), a.since,
-             a.deadline});
+             a.deadline, /*computes=*/true});
       }
     }
   }

@@ -208,7 +208,7 @@ void Membership::ScheduleOne(int w, bool trainer_computes) {
     return;
   }
   const std::vector<PlannedProblem>& problems = context_->plan().problems;
-  if (worker.known.size() == problems.size()) return;
+  if (context_->paused() || worker.known.size() == problems.size()) return;
   for (size_t p = 0; p < problems.size(); ++p) {
     if (worker.known.count(problems[p].hash) > 0) continue;
     const v1::Calibration* calibration = CalibrationOf(w, problems[p].hash);
@@ -367,7 +367,7 @@ void Membership::AddWaits(std::vector<Wait>* waits) const {
       waits->push_back(
           {absl::StrCat(worker.name, worker.put_timed ? " to calibrate" : " to prepare",
                         " problem ", PutProblemId(worker)),
-           worker.put_since, worker.put_deadline});
+           worker.put_since, worker.put_deadline, /*computes=*/true});
     }
   }
 }

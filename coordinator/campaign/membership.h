@@ -74,7 +74,7 @@ class Membership {
   // until there is none.
   std::optional<LostWorker> LoseOverdue();
   // Lets drained workers leave; starts the next probe or PutProblem of each that is there. Nothing
-  // is calibrated on cores that the trainer computes on.
+  // is calibrated on cores that the trainer computes on, and nobody taught while paused.
   void Schedule(bool trainer_computes);
   // Cancels every call in flight, as the campaign ends.
   void Cancel() const;

@@ -22,6 +22,8 @@
 // waited for as long. Once it was held and another has taken it, the campaign ends,
 // with ABORTED: it never takes it back by itself.
 //
+// While the campaign is paused it holds the trainer, and asks nothing else of it.
+//
 // An event that answers another call than the running one is ignored. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_
@@ -82,6 +84,8 @@ class TrainerDriver {
 
   // Gives up a call that takes too long, and the campaign if the trainer stays away.
   void CheckDeadlines();
+  // The campaign was paused for so long: that is no patience with a trainer that is away.
+  void Excuse(Seconds paused);
 
   // The measuring allows the trainer to start this.
   struct Allowed {

@@ -13,6 +13,7 @@ struct Wait {
   std::string name;  // "Trainer.Update step 12", "verdict of 12/0/3 from worker cpu02"
   Seconds since = 0;
   Seconds deadline = 0;
+  bool computes = false;  // a service computes for it meanwhile
 };
 
 }  // namespace whetstone

@@ -29,6 +29,8 @@ int Status(const StatusOptions& options) {
   if (!summary->rows.empty()) console.Line(RewardCurve(*summary));
   if (!summary->done() && !summary->owner) {
     console.Line(absl::StrCat("go on with: whet resume ", options.root));
+  } else if (summary->paused_since) {
+    console.Line(absl::StrCat("go on with: whet unpause ", options.root));
   }
   console.Result(SummaryJson(*summary));
   return kExitOk;

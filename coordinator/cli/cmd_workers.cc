@@ -1,4 +1,3 @@
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,22 +7,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/journal/run_dir.h"
+#include "coordinator/cli/live_run.h"
 #include "coordinator/journal/worker_list.h"
-#include "coordinator/loop/control_address.h"
-#include "coordinator/report/run_summary.h"
-#include "coordinator/rpc/grpc_channel.h"
 #include "coordinator/terminal/console.h"
 #include "coordinator/terminal/text_table.h"
-#include "whetstone/v1/coordinator.grpc.pb.h"
 
 namespace whetstone {
 namespace {
-
-// A request has this deadline. Connecting to a worker takes at most half of it.
-constexpr std::chrono::seconds kDeadline{60};
 
 struct WorkersOptions {
   std::string root;
@@ -67,61 +58,13 @@ std::string Table(const v1::ListWorkersResponse& list) {
   return TextTable(std::move(rows));
 }
 
-// A LiveRun is a live run's process, asked through its run directory.
-class LiveRun {
- public:
-  static absl::StatusOr<std::unique_ptr<LiveRun>> Find(const std::string& root) {
-    ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(root));
-    const std::optional<RunOwner> owner = RunDir::Owner(paths);
-    if (owner && !owner->here()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          root, " belongs to ", owner->text(), ", which can be asked there alone", owner->doubt()));
-    }
-    if (!owner) {
-      CampaignPlan plan;
-      ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
-      if (summary.done()) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(root, " is done, so it has no workers any more"));
-      }
-      return absl::FailedPreconditionError(
-          absl::StrCat(root,
-                       " is not running, so it has no workers; go on with: "
-                       "whet resume ",
-                       root));
-    }
-    ASSIGN_OR_RETURN(ControlAddress address, ControlAddress::Open(paths));
-    return std::unique_ptr<LiveRun>(new LiveRun(root, std::move(address)));
-  }
-
-  // `call` is a method of the stub.
-  template <typename Reply, typename Request>
-  absl::StatusOr<Reply> Call(grpc::Status (v1::Coordinator::Stub::*call)(grpc::ClientContext*,
-                                                                         const Request&, Reply*),
-                             const Request& request) {
-    absl::StatusOr<Reply> reply = CallStub(stub_.get(), call, request, {kDeadline, nullptr});
-    if (absl::IsUnavailable(reply.status())) {
-      return absl::UnavailableError(absl::StrCat(root_, ": ", reply.status().message()));
-    }
-    return reply;
-  }
-
- private:
-  LiveRun(std::string root, ControlAddress address)
-      : root_(std::move(root)),
-        address_(std::move(address)),
-        stub_(v1::Coordinator::NewStub(MakeChannel(address_.target()))) {}
-
-  const std::string root_;
-  const ControlAddress address_;
-  const std::unique_ptr<v1::Coordinator::Stub> stub_;
-};
-
 using Stub = v1::Coordinator::Stub;
+
+constexpr char kNothingToAsk[] = "it has no workers";
 
 int ListWorkers(const WorkersOptions& options) {
   Console console(options.json);
-  const auto run = LiveRun::Find(options.root);
+  const auto run = LiveRun::Find(options.root, kNothingToAsk);
   if (!run.ok()) return console.Fail(run.status());
   const auto list = (*run)->Call(&Stub::ListWorkers, v1::ListWorkersRequest());
   if (!list.ok()) return console.Fail(list.status());
@@ -144,7 +87,7 @@ std::string WorkerText(const v1::WorkerStatus& worker) {
 
 int Leave(const WorkersOptions& options, bool drain) {
   Console console(options.json);
-  const auto run = LiveRun::Find(options.root);
+  const auto run = LiveRun::Find(options.root, kNothingToAsk);
   if (!run.ok()) return console.Fail(run.status());
   v1::LeaveRequest request;
   request.set_name(options.name);
@@ -159,7 +102,7 @@ int Leave(const WorkersOptions& options, bool drain) {
 // One host that cannot be added does not keep the others out.
 int AddWorkers(const WorkersOptions& options) {
   Console console(options.json);
-  const auto run = LiveRun::Find(options.root);
+  const auto run = LiveRun::Find(options.root, kNothingToAsk);
   if (!run.ok()) return console.Fail(run.status());
   const auto addresses = ParseWorkerAddresses(options.address);
   if (!addresses.ok()) return console.Fail(addresses.status());

@@ -97,8 +97,11 @@ int RunCommandLine(int argc, char** argv) {
   AddRun(&app, &selected);
   AddResume(&app, &selected);
   AddStop(&app, &selected);
+  AddPause(&app, &selected);
+  AddUnpause(&app, &selected);
   AddFork(&app, &selected);
   AddList(&app, &selected);
+  AddGc(&app, &selected);
   AddStatus(&app, &selected);
   AddWatch(&app, &selected);
   AddShow(&app, &selected);

@@ -20,8 +20,11 @@ struct SelectedCommand {
 void AddRun(CLI::App* app, SelectedCommand* selected);
 void AddResume(CLI::App* app, SelectedCommand* selected);
 void AddStop(CLI::App* app, SelectedCommand* selected);
+void AddPause(CLI::App* app, SelectedCommand* selected);
+void AddUnpause(CLI::App* app, SelectedCommand* selected);
 void AddFork(CLI::App* app, SelectedCommand* selected);
 void AddList(CLI::App* app, SelectedCommand* selected);
+void AddGc(CLI::App* app, SelectedCommand* selected);
 void AddStatus(CLI::App* app, SelectedCommand* selected);
 void AddWatch(CLI::App* app, SelectedCommand* selected);
 void AddShow(CLI::App* app, SelectedCommand* selected);

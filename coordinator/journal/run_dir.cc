@@ -17,6 +17,7 @@
 #include "common/shell_word.h"
 #include "common/status_macros.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/pause_file.h"
 
 namespace whetstone {
 namespace {
@@ -150,6 +151,7 @@ absl::StatusOr<RunDir> RunDir::Open(const std::string& root, std::chrono::second
     }
     tell(absl::StrCat("waiting for ", owner, " to end"));
   }
+  RETURN_IF_ERROR(RemovePauseFile(paths.paused()));
   for (std::vector<int> left = HoldersOf(paths.logs()); !left.empty();
        left = HoldersOf(paths.logs())) {
     if (waited() >= patience) {

@@ -12,7 +12,8 @@
 //   RUN/portable.json         `whet portable`
 //   RUN/logs/                  whet.log, trainer.log, worker.log
 //   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_list.h)
-//   RUN/control.sock           where the owning process can be asked (worker_control.h)
+//   RUN/paused                 since when, while it is paused (pause_file.h)
+//   RUN/control.sock           where the owning process can be asked (run_control.h)
 //   RUN/lock                   held by the owning process, says which that is (run_lock.h)
 //   RUN/lock.host              the same for other hosts, on network file systems
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_RUN_DIR_H_
@@ -52,6 +53,7 @@ class RunPaths {
   // What an endpoint was asked, over all starts (coordinator/endpoint/usage_ledger.h).
   std::string endpoint_usage() const { return logs() + "/endpoint_usage.jsonl"; }
   std::string workers() const { return root_ + "/workers.yaml"; }
+  std::string paused() const { return root_ + "/paused"; }
   std::string lock() const { return root_ + "/lock"; }
   // Returns the command that makes campaign.yaml what it was when the run began, of what the
   // journal has of it.
@@ -73,9 +75,9 @@ class RunDir {
   static constexpr std::chrono::seconds kPatience{15};
   // Locks an existing one. A predecessor that was killed a moment ago may still be dying, and its
   // services with it: waits up to `patience` for them (they are recognised by the log files they
-  // hold open); `waiting` is called once if there is something to wait for. NOT_FOUND: no run
-  // there, or it lost its campaign.yaml. FAILED_PRECONDITION: a living process owns it, or one of
-  // another host may, which is named.
+  // hold open); `waiting` is called once if there is something to wait for. If it was paused, that
+  // is over (pause_file.h). NOT_FOUND: no run there, or it lost its campaign.yaml.
+  // FAILED_PRECONDITION: a living process owns it, or one of another host may, which is named.
   static absl::StatusOr<RunDir> Open(const std::string& root, std::chrono::seconds patience,
                                      const std::function<void(const std::string&)>& waiting);
   // Checks that a run is there and takes no lock: the read-only use of status, report and best.

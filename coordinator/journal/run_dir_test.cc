@@ -115,6 +115,16 @@ TEST_F(RunDirTest, ResumeNeedsARun) {
   EXPECT_EQ(RunDir::Open(root_, seconds(0), nullptr).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(RunDirTest, APauseEndsWithItsProcess) {
+  MakeRun(root_);
+  const RunPaths paths(root_);
+  std::ofstream(paths.paused()) << "what a killed one left\n";
+  EXPECT_TRUE(RunDir::Find(root_).ok());
+  EXPECT_TRUE(std::filesystem::exists(paths.paused())) << "who only looks removes nothing";
+  EXPECT_TRUE(RunDir::Open(root_, seconds(0), nullptr).ok());
+  EXPECT_FALSE(std::filesystem::exists(paths.paused()));
+}
+
 TEST_F(RunDirTest, BelongsToOneProcess) {
   MakeRun(root_);
   const absl::StatusOr<RunDir> first = RunDir::Open(root_, seconds(0), nullptr);

@@ -16,8 +16,8 @@
 #include "coordinator/journal/worker_list.h"
 #include "coordinator/loop/campaign_loop.h"
 #include "coordinator/loop/model_check.h"
+#include "coordinator/loop/run_control.h"
 #include "coordinator/loop/service_relay.h"
-#include "coordinator/loop/worker_control.h"
 #include "coordinator/proof/best.h"
 #include "coordinator/proof/suspects.h"
 #include "coordinator/report/learning_health.h"
@@ -58,9 +58,10 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   }
 
   // The server starts before the services: their processes would inherit the umask that it sets.
-  WorkerControl control(paths, MakeGrpcWorkerClient);
+  RunControl control(paths, MakeGrpcWorkerClient);
   if (const absl::Status listening = control.Listen(); !listening.ok()) {
-    console->Notice(absl::StrCat("whet workers can't reach this run: ", listening.message()));
+    console->Notice(
+        absl::StrCat("whet workers and whet pause can't reach this run: ", listening.message()));
   }
   ServiceRelay relay([console](const std::string& detail) { console->Status(detail); });
   ClusterOptions options;

@@ -103,10 +103,11 @@ std::string Beginning(const CampaignPlan& plan, const RunSummary& s,
                       const std::optional<Portability>& portability) {
   std::string html =
       absl::StrCat(PageHead(s.name, ReportStyle()), ChartPatterns(), "<p>",
-                   s.done()                 ? "Done"
-                   : !s.owner               ? "Stopped"
-                   : s.owner->claim.empty() ? "Running"
-                                            : "Perhaps running",
+                   s.done()                  ? "Done"
+                   : !s.owner                ? "Stopped"
+                   : !s.owner->claim.empty() ? "Perhaps running"
+                   : s.paused_since          ? "Paused"
+                                             : "Running",
                    ": ", s.steps_done, " of ", s.steps_total, " GRPO steps");
   if (s.warmup_total > 0) {
     absl::StrAppend(&html, " after ", s.warmup_done, " of ", s.warmup_total, " warm-up updates");

@@ -77,6 +77,11 @@ std::string BestText(const RunSummary& s) {
   return absl::StrFormat("%.2f× %s", best->second.verdict.speedup(), best->first);
 }
 
+std::string StateText(const RunSummary& s, absl::Time now) {
+  const std::string state = s.state();
+  return state == "paused" ? absl::StrCat("paused for ", AgeText(now - *s.paused_since)) : state;
+}
+
 std::string FirstLine(absl::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
@@ -116,7 +121,7 @@ std::string RunListText(const std::vector<ListedRun>& runs, absl::Time now) {
     }
     const RunSummary& s = *run.summary;
     const bool warming = s.warmup_done < s.warmup_total;
-    rows.push_back({run.path, s.state(),
+    rows.push_back({run.path, StateText(s, now),
                     warming ? absl::StrCat("warm-up ", s.warmup_done, "/", s.warmup_total)
                             : absl::StrCat(s.steps_done, "/", s.steps_total),
                     RewardsText(s), BestText(s), age});

@@ -86,5 +86,17 @@ TEST_F(RunListTest, ARunIsALine) {
   EXPECT_EQ(json[1]["age_s"], 3 * 3600);
 }
 
+TEST_F(RunListTest, APausedRunSaysForHowLong) {
+  ListedRun paused{.path = "runs/p", .active = absl::UnixEpoch(), .summary = RunSummary()};
+  paused.summary->steps_total = 4;
+  paused.summary->owner.emplace();
+  const absl::Time now = absl::UnixEpoch() + absl::Hours(3);
+  EXPECT_THAT(RunListText({paused}, now), HasSubstr("runs/p  running  "));
+  paused.summary->paused_since = absl::UnixEpoch() + absl::Minutes(81);
+  EXPECT_THAT(RunListText({paused}, now), HasSubstr("runs/p  paused for 99 min  "));
+  EXPECT_EQ(RunListJson({paused}, now)[0]["state"], "paused");
+  EXPECT_EQ(RunListJson({paused}, now)[0]["paused_since_us"], 4'860'000'000);
+}
+
 }  // namespace
 }  // namespace whetstone

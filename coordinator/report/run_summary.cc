@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/eval_row.h"
 #include "coordinator/journal/open_run.h"
+#include "coordinator/journal/pause_file.h"
 #include "coordinator/report/verdict_json.h"
 
 namespace whetstone {
@@ -27,6 +27,10 @@ double Mean(const std::vector<double>& values, size_t begin, size_t end) {
   double sum = 0;
   for (size_t i = begin; i < end; ++i) sum += values[i];
   return sum / static_cast<double>(end - begin);
+}
+
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M UTC", time, absl::UTCTimeZone());
 }
 
 absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journal,
@@ -50,7 +54,8 @@ absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journa
 const char* RunSummary::state() const {
   if (done()) return "done";
   if (!owner) return "stopped";
-  return owner->claim.empty() ? "running" : "unknown";
+  if (!owner->claim.empty()) return "unknown";
+  return paused_since ? "paused" : "running";
 }
 
 std::vector<double> RunSummary::Series(const std::string& key) const {
@@ -120,6 +125,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
     }
   }
   summary.owner = RunDir::Owner(paths);
+  if (summary.owner) summary.paused_since = ReadPauseFile(paths.paused());
   // A run that goes on may still find something.
   if (summary.steps_done > 0 && (summary.done() || !summary.owner)) {
     RETURN_IF_ERROR(AddWhatFoundNothing(plan, journal, &summary));
@@ -168,9 +174,7 @@ std::string EvaluationText(const RunSummary& s) {
 
 std::string ChangeLine(const RecordedChange& change) {
   return absl::StrCat(ChangeText(change.change), " (",
-                      absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixMicros(change.time_us),
-                                       absl::UTCTimeZone()),
-                      ")");
+                      TimeText(absl::FromUnixMicros(change.time_us)), ")");
 }
 
 std::string SummaryText(const RunSummary& s) {
@@ -178,8 +182,10 @@ std::string SummaryText(const RunSummary& s) {
   if (s.done()) {
     text += "done";
   } else if (s.owner) {
-    absl::StrAppend(&text, s.owner->claim.empty() ? "running (" : "may be running (",
-                    s.owner->text(), s.owner->doubt(), ")");
+    absl::StrAppend(
+        &text, s.owner->claim.empty() ? "" : "may be ",
+        s.paused_since ? absl::StrCat("paused since ", TimeText(*s.paused_since)) : "running", " (",
+        s.owner->text(), s.owner->doubt(), ")");
   } else {
     text += "stopped";
   }
@@ -225,6 +231,9 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
       {"state", s.state()},
       {"pid", s.owner ? s.owner->pid : 0},
       {"host", s.owner ? s.owner->host : ""},
+      {"paused_since_us", s.paused_since
+                              ? nlohmann::ordered_json(absl::ToUnixMicros(*s.paused_since))
+                              : nlohmann::ordered_json(nullptr)},
       {"warmup_done", s.warmup_done},
       {"warmup_total", s.warmup_total},
       {"steps_done", s.steps_done},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_dir.h"
@@ -39,6 +40,7 @@ struct RunSummary {
   std::string reward_note;
   std::string origin;  // "a copy of ID" or "a fork of ID at step 20"; empty: it began here
   std::optional<RunOwner> owner;  // the process that runs it now, or may do so
+  std::optional<absl::Time> paused_since;  // by that process
   std::vector<std::map<std::string, double>> warmup_rows;
   std::vector<std::map<std::string, double>> rows;  // GRPO, in order
   // Evaluations, in order, by the number of GRPO steps before them.
@@ -52,8 +54,8 @@ struct RunSummary {
   bool done() const {
     return warmup_done == warmup_total && steps_done == steps_total && !evaluating;
   }
-  // Returns "done", "running", "stopped", or "unknown" where a process of another host may have
-  // ended unseen.
+  // Returns "done", "running", "paused", "stopped", or "unknown" where a process of another host
+  // may have ended unseen.
   const char* state() const;
   std::vector<double> Series(const std::string& key) const;  // missing values as NaN
   // Returns how many steps at either end are compared: up to three, and never one of them at both

@@ -62,6 +62,22 @@ TEST(RunSummaryTest, EvaluationsAreToldFirstAndLast) {
   EXPECT_FALSE(summary.done());
 }
 
+TEST(RunSummaryTest, WhetherItRunsOrIsPausedIsTold) {
+  RunSummary summary = WithRewards({0.1});
+  EXPECT_THAT(SummaryText(summary), HasSubstr("r: stopped, steps 1/40"));
+  summary.owner.emplace();
+  summary.owner->pid = 12;
+  EXPECT_THAT(SummaryText(summary), HasSubstr("r: running ("));
+  EXPECT_TRUE(SummaryJson(summary)["paused_since_us"].is_null());
+  summary.paused_since = absl::FromUnixSeconds(1'785'074'580);
+  EXPECT_THAT(SummaryText(summary), HasSubstr("r: paused since 2026-07-26 14:03 UTC (process 12"));
+  EXPECT_STREQ(summary.state(), "paused");
+  EXPECT_EQ(SummaryJson(summary)["paused_since_us"], 1'785'074'580'000'000);
+  summary.owner->claim = "RUN/lock.host";
+  EXPECT_THAT(SummaryText(summary), HasSubstr("r: may be paused since 2026-07-26 14:03 UTC ("));
+  EXPECT_STREQ(summary.state(), "unknown");
+}
+
 TEST(RunSummaryTest, WhereItCameFromAndWhatWasChangedIsTold) {
   RunSummary summary = WithRewards({0.1});
   EXPECT_TRUE(SummaryJson(summary)["origin"].is_null());

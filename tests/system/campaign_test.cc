@@ -169,6 +169,20 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   const WhetResult resumed = Whet({"resume", RunDirectory()});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   ExpectComplete(2);
+
+  // What nothing needs is told first, and removed only if that is wanted.
+  const WhetResult told = Whet({"gc", RunDirectory(), "--json"});
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_GT(told.json()["bytes"].get<double>(), 0);
+  EXPECT_EQ(told.json()["removed_bytes"], 0);
+  EXPECT_THAT(told.err, AllOf(HasSubstr("logs/trainer.log"), HasSubstr("--yes")));
+  EXPECT_TRUE(ReadFile(RunDirectory() + "/logs/trainer.log").ok());
+  const WhetResult removed = Whet({"gc", RunDirectory(), "--yes"});
+  EXPECT_EQ(removed.exit_code, 0) << removed.err;
+  EXPECT_FALSE(ReadFile(RunDirectory() + "/logs/trainer.log").ok());
+  EXPECT_TRUE(ReadFile(RunDirectory() + "/logs/whet.log").ok());
+  EXPECT_EQ(Whet({"fetch", RunDirectory()}).exit_code, 0) << "its checkpoint is there";
+  EXPECT_THAT(Whet({"gc", RunDirectory()}).out, HasSubstr("nothing of "));
 }
 
 TEST_F(CampaignTest, WarmupComesFirstAndIsJournaledLikeEverythingElse) {

@@ -1,4 +1,4 @@
-#include "coordinator/loop/worker_control.h"
+#include "coordinator/loop/run_control.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
+#include "coordinator/journal/pause_file.h"
 #include "coordinator/journal/worker_list.h"
 
 namespace whetstone {
@@ -47,14 +49,14 @@ grpc::Status Answer(absl::StatusOr<T> from, T* to) {
 
 }  // namespace
 
-absl::Status WorkerControl::Listen() {
+absl::Status RunControl::Listen() {
   ASSIGN_OR_RETURN(ControlAddress address, ControlAddress::Open(paths_));
   address_.emplace(std::move(address));
   ASSIGN_OR_RETURN(server_, RpcServer::Start({address_->target(), "", ""}, this));
   return absl::OkStatus();
 }
 
-void WorkerControl::Attach(CampaignLoop* loop, Cluster* cluster, ServiceRelay* relay) {
+void RunControl::Attach(CampaignLoop* loop, Cluster* cluster, ServiceRelay* relay) {
   loop_ = loop;
   cluster_ = cluster;
   relay_ = relay;
@@ -64,18 +66,20 @@ void WorkerControl::Attach(CampaignLoop* loop, Cluster* cluster, ServiceRelay* r
   attached_ = true;
 }
 
-void WorkerControl::Left(int worker) {
+void RunControl::Left(int worker) {
   cluster_->RemoveWorker(members_[static_cast<size_t>(worker)].endpoint.name);
 }
 
-void WorkerControl::Close() {
+void RunControl::Close() {
   closing_ = true;
   server_.reset();
   address_.reset();
+  if (paused_since_) RemovePauseFile(paths_.paused()).IgnoreError();
+  paused_since_.reset();
 }
 
-grpc::Status WorkerControl::ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
-                                        v1::ListWorkersResponse* response) {
+grpc::Status RunControl::ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
+                                     v1::ListWorkersResponse* response) {
   const absl::StatusOr<Workers> workers = List();
   if (!workers.ok()) return ToGrpcStatus(workers.status());
   for (size_t w = 0; w < workers->size(); ++w) {
@@ -89,23 +93,28 @@ grpc::Status WorkerControl::ListWorkers(grpc::ServerContext*, const v1::ListWork
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerControl::DrainWorker(grpc::ServerContext*, const v1::LeaveRequest* request,
-                                        v1::WorkerStatus* response) {
+grpc::Status RunControl::DrainWorker(grpc::ServerContext*, const v1::LeaveRequest* request,
+                                     v1::WorkerStatus* response) {
   return Answer(Leave(*request, /*drain=*/true), response);
 }
 
-grpc::Status WorkerControl::RemoveWorker(grpc::ServerContext*, const v1::LeaveRequest* request,
-                                         v1::WorkerStatus* response) {
+grpc::Status RunControl::RemoveWorker(grpc::ServerContext*, const v1::LeaveRequest* request,
+                                      v1::WorkerStatus* response) {
   return Answer(Leave(*request, /*drain=*/false), response);
 }
 
-grpc::Status WorkerControl::AddWorker(grpc::ServerContext*, const v1::AddWorkerRequest* request,
-                                      v1::WorkerStatus* response) {
+grpc::Status RunControl::AddWorker(grpc::ServerContext*, const v1::AddWorkerRequest* request,
+                                   v1::WorkerStatus* response) {
   return Answer(Add(request->worker()), response);
 }
 
+grpc::Status RunControl::Pause(grpc::ServerContext*, const v1::PauseRequest* request,
+                               v1::PauseStatus* response) {
+  return Answer(SetPaused(*request), response);
+}
+
 template <typename T>
-absl::StatusOr<T> WorkerControl::OnLoop(
+absl::StatusOr<T> RunControl::OnLoop(
     const std::function<absl::StatusOr<T>(const CampaignState& state, Seconds now)>& look) {
   const absl::Status ending = absl::UnavailableError("the run is ending");
   if (closing_) return ending;
@@ -132,14 +141,14 @@ absl::StatusOr<T> WorkerControl::OnLoop(
   return answer.get();
 }
 
-absl::StatusOr<WorkerControl::Workers> WorkerControl::List() {
+absl::StatusOr<RunControl::Workers> RunControl::List() {
   return OnLoop<Workers>(
       [this](const CampaignState& state, Seconds now) -> absl::StatusOr<Workers> {
         return ListNow(state, now);
       });
 }
 
-absl::StatusOr<v1::WorkerStatus> WorkerControl::Leave(const v1::LeaveRequest& request, bool drain) {
+absl::StatusOr<v1::WorkerStatus> RunControl::Leave(const v1::LeaveRequest& request, bool drain) {
   ASSIGN_OR_RETURN(const int worker, OnLoop<int>([&](const CampaignState& state, Seconds now) {
                      return LeaveNow(ListNow(state, now), request, drain);
                    }));
@@ -148,7 +157,7 @@ absl::StatusOr<v1::WorkerStatus> WorkerControl::Leave(const v1::LeaveRequest& re
   return std::move(workers[static_cast<size_t>(worker)]);
 }
 
-absl::StatusOr<v1::WorkerStatus> WorkerControl::Add(const v1::WorkerHost& address) {
+absl::StatusOr<v1::WorkerStatus> RunControl::Add(const v1::WorkerHost& address) {
   // Somebody must be there to give the worker work.
   RETURN_IF_ERROR(List().status());
   ASSIGN_OR_RETURN(const Endpoint endpoint,
@@ -172,7 +181,25 @@ absl::StatusOr<v1::WorkerStatus> WorkerControl::Add(const v1::WorkerHost& addres
   return std::move(workers[static_cast<size_t>(*worker)]);
 }
 
-WorkerControl::Workers WorkerControl::ListNow(const CampaignState& state, Seconds now) const {
+absl::StatusOr<v1::PauseStatus> RunControl::SetPaused(const v1::PauseRequest& request) {
+  bool changed = false;
+  if (request.has_paused()) {
+    ASSIGN_OR_RETURN(changed, OnLoop<bool>([&](const CampaignState&, Seconds) {
+                       return PauseNow(request.paused());
+                     }));
+  }
+  // The core has it by now: questions are asked after the events before them.
+  return OnLoop<v1::PauseStatus>(
+      [&](const CampaignState& state, Seconds) -> absl::StatusOr<v1::PauseStatus> {
+        v1::PauseStatus status;
+        status.set_changed(changed);
+        if (paused_since_) status.set_since_us(absl::ToUnixMicros(*paused_since_));
+        for (const std::string& name : state.Running()) status.add_running(name);
+        return status;
+      });
+}
+
+RunControl::Workers RunControl::ListNow(const CampaignState& state, Seconds now) const {
   Workers workers = state.Workers(now);
   for (size_t w = 0; w < workers.size(); ++w) {
     workers[w].set_name(ShortName(members_[w].endpoint.name));
@@ -181,8 +208,8 @@ WorkerControl::Workers WorkerControl::ListNow(const CampaignState& state, Second
   return workers;
 }
 
-absl::StatusOr<int> WorkerControl::LeaveNow(const Workers& workers, const v1::LeaveRequest& request,
-                                            bool drain) {
+absl::StatusOr<int> RunControl::LeaveNow(const Workers& workers, const v1::LeaveRequest& request,
+                                         bool drain) {
   ASSIGN_OR_RETURN(const int index, Find(workers, request.name()));
   const v1::WorkerStatus& worker = workers[static_cast<size_t>(index)];
   Member& member = members_[static_cast<size_t>(index)];
@@ -218,8 +245,8 @@ absl::StatusOr<int> WorkerControl::LeaveNow(const Workers& workers, const v1::Le
   return index;
 }
 
-absl::StatusOr<int> WorkerControl::JoinNow(const Endpoint& endpoint,
-                                           std::shared_ptr<WorkerClient> client) {
+absl::StatusOr<int> RunControl::JoinNow(const Endpoint& endpoint,
+                                        std::shared_ptr<WorkerClient> client) {
   const int index = static_cast<int>(members_.size());
   members_.push_back({endpoint, std::move(client), false});
   const absl::Status written = WriteMembers();
@@ -233,7 +260,22 @@ absl::StatusOr<int> WorkerControl::JoinNow(const Endpoint& endpoint,
   return index;
 }
 
-absl::Status WorkerControl::WriteMembers() const {
+absl::StatusOr<bool> RunControl::PauseNow(bool paused) {
+  if (paused == paused_since_.has_value()) return false;
+  if (paused) {
+    const absl::Time since = absl::Now();
+    RETURN_IF_ERROR(WritePauseFile(paths_.paused(), since));
+    paused_since_ = since;
+    loop_->Post(event::Pause{});
+  } else {
+    RETURN_IF_ERROR(RemovePauseFile(paths_.paused()));
+    paused_since_.reset();
+    loop_->Post(event::Unpause{});
+  }
+  return true;
+}
+
+absl::Status RunControl::WriteMembers() const {
   v1::WorkerList worker_list;
   for (const Member& member : members_) {
     if (!member.left) *worker_list.add_workers() = member.endpoint.address;

@@ -1,7 +1,8 @@
-// `whet workers` asks a live run through a WorkerControl (proto/whetstone/v1/coordinator.proto), on
-// a unix socket in its run directory that only its owner may connect to (mode 0600).
+// `whet workers`, `pause` and `unpause` ask a live run through a RunControl
+// (proto/whetstone/v1/coordinator.proto), on a unix socket in its run directory that only its owner
+// may connect to (mode 0600).
 //
-//   WorkerControl control(paths, MakeGrpcWorkerClient);
+//   RunControl control(paths, MakeGrpcWorkerClient);
 //   RETURN_IF_ERROR(control.Listen());               // asked now: "still being opened"
 //   …
 //   control.Attach(&loop, cluster.get(), &relay);    // from here on it answers
@@ -10,10 +11,10 @@
 //   control.Close();                                 // before the loop goes
 //
 // A change is made on the loop's thread, between two batches of events: it is looked at beside the
-// core's state, written to the worker_list, and then becomes an event of the core. Only connecting
-// to a worker happens before that, on the request's own thread.
-#ifndef WHETSTONE_COORDINATOR_LOOP_WORKER_CONTROL_H_
-#define WHETSTONE_COORDINATOR_LOOP_WORKER_CONTROL_H_
+// core's state, written to the worker_list or the pause_file, and then becomes an event of the
+// core. Only connecting to a worker happens before that, on the request's own thread.
+#ifndef WHETSTONE_COORDINATOR_LOOP_RUN_CONTROL_H_
+#define WHETSTONE_COORDINATOR_LOOP_RUN_CONTROL_H_
 
 #include <atomic>
 #include <functional>
@@ -25,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/server.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/loop/campaign_loop.h"
@@ -36,13 +38,13 @@
 
 namespace whetstone {
 
-class WorkerControl final : public v1::Coordinator::Service {
+class RunControl final : public v1::Coordinator::Service {
  public:
   // `connect` makes the client of a worker that is added, from its target.
   using Connect = std::function<std::unique_ptr<WorkerClient>(const std::string& target)>;
-  WorkerControl(RunPaths paths, Connect connect)
+  RunControl(RunPaths paths, Connect connect)
       : paths_(std::move(paths)), connect_(std::move(connect)) {}
-  ~WorkerControl() override { Close(); }
+  ~RunControl() override { Close(); }
 
   // Begins to listen. Errors are those of RpcServer::Start: where the run directory's filesystem
   // has no sockets, say.
@@ -52,7 +54,7 @@ class WorkerControl final : public v1::Coordinator::Service {
   // Closes the connection of a worker that has left; it is meant for LoopHooks::on_worker_left.
   void Left(int worker);
   // Ends the calls that are being answered (a worker that is being connected to may take 10 s) and
-  // stops listening. Clients live on: the loop's calls may still hold them.
+  // stops listening. Clients live on: the loop's calls may still hold them. A pause is over.
   void Close();
 
   grpc::Status ListWorkers(grpc::ServerContext* context, const v1::ListWorkersRequest* request,
@@ -63,6 +65,8 @@ class WorkerControl final : public v1::Coordinator::Service {
                             v1::WorkerStatus* response) override;
   grpc::Status AddWorker(grpc::ServerContext* context, const v1::AddWorkerRequest* request,
                          v1::WorkerStatus* response) override;
+  grpc::Status Pause(grpc::ServerContext* context, const v1::PauseRequest* request,
+                     v1::PauseStatus* response) override;
 
  private:
   // A Member is what the core does not know of a worker.
@@ -80,12 +84,15 @@ class WorkerControl final : public v1::Coordinator::Service {
   absl::StatusOr<Workers> List();
   absl::StatusOr<v1::WorkerStatus> Leave(const v1::LeaveRequest& request, bool drain);
   absl::StatusOr<v1::WorkerStatus> Add(const v1::WorkerHost& address);
+  absl::StatusOr<v1::PauseStatus> SetPaused(const v1::PauseRequest& request);
 
   // These run on the loop's thread.
   Workers ListNow(const CampaignState& state, Seconds now) const;
   absl::StatusOr<int> LeaveNow(const Workers& workers, const v1::LeaveRequest& request, bool drain);
   absl::StatusOr<int> JoinNow(const Endpoint& endpoint, std::shared_ptr<WorkerClient> client);
   absl::Status WriteMembers() const;
+  // Returns whether it was otherwise before.
+  absl::StatusOr<bool> PauseNow(bool paused);
 
   const RunPaths paths_;
   const Connect connect_;
@@ -95,11 +102,13 @@ class WorkerControl final : public v1::Coordinator::Service {
   CampaignLoop* loop_ = nullptr;
   Cluster* cluster_ = nullptr;
   ServiceRelay* relay_ = nullptr;
-  std::vector<Member> members_;  // by index; used by the loop's thread alone
+  // These two are used by the loop's thread alone, and by Close.
+  std::vector<Member> members_;  // by index
+  std::optional<absl::Time> paused_since_;
   std::optional<ControlAddress> address_;
   std::unique_ptr<RpcServer> server_;
 };
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_COORDINATOR_LOOP_WORKER_CONTROL_H_
+#endif  // WHETSTONE_COORDINATOR_LOOP_RUN_CONTROL_H_

@@ -1,6 +1,6 @@
-// These tests ask what `whet workers` asks, over a real control socket, of a real loop with clients
-// that answer at once.
-#include "coordinator/loop/worker_control.h"
+// These tests ask what `whet workers` and `whet pause` ask, over a real control socket, of a real
+// loop with clients that answer at once.
+#include "coordinator/loop/run_control.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -17,6 +17,7 @@
 #include "common/file.h"
 #include "common/grpc_status.h"
 #include "coordinator/campaign/campaign_fakes.h"
+#include "coordinator/journal/pause_file.h"
 #include "coordinator/journal/worker_list.h"
 #include "coordinator/rpc/echo_services.h"
 #include "coordinator/rpc/grpc_channel.h"
@@ -66,7 +67,7 @@ class StrangeWorker final : public EchoWorker {
   }
 };
 
-class WorkerControlTest : public testing::Test {
+class RunControlTest : public testing::Test {
  protected:
   void SetUp() override {
     // The directory is deeper than a socket's path may be long.
@@ -74,7 +75,7 @@ class WorkerControlTest : public testing::Test {
     ASSERT_TRUE(MakeDirectories(root_).ok());
     paths_ = std::make_unique<RunPaths>(root_);
     journal_ = *Journal::Create(paths_->journal(), world_.plan().campaign_id);
-    control_ = std::make_unique<WorkerControl>(*paths_, [](const std::string& target) {
+    control_ = std::make_unique<RunControl>(*paths_, [](const std::string& target) {
       return target == "unix:/strange" ? std::make_unique<StrangeWorker>()
                                        : std::make_unique<EchoWorker>();
     });
@@ -139,6 +140,14 @@ class WorkerControlTest : public testing::Test {
                 request)
         .status();
   }
+  // Without `paused` it only asks.
+  v1::PauseStatus Pause(std::optional<bool> paused) {
+    v1::PauseRequest request;
+    if (paused) request.set_paused(*paused);
+    const auto status = Call(&v1::Coordinator::Stub::Pause, request);
+    EXPECT_TRUE(status.ok()) << status.status();
+    return status.value_or(v1::PauseStatus());
+  }
   // Returns the workers that `whet resume` would open.
   std::string WorkerListText() {
     const v1::WorkerList worker_list = ReadWorkerList(*paths_, WorkerListOf({})).value();
@@ -160,7 +169,7 @@ class WorkerControlTest : public testing::Test {
   FakeCluster cluster_;
   ServiceRelay relay_{nullptr};
   CampaignState state_{&world_.plan(), {"worker cpu01"}};
-  std::unique_ptr<WorkerControl> control_;
+  std::unique_ptr<RunControl> control_;
   std::optional<ControlAddress> address_;
   std::unique_ptr<v1::Coordinator::Stub> stub_;
   std::unique_ptr<CampaignLoop> loop_;
@@ -168,7 +177,7 @@ class WorkerControlTest : public testing::Test {
   absl::Status ended_;
 };
 
-TEST_F(WorkerControlTest, OnlyItsOwnerMayAsk) {
+TEST_F(RunControlTest, OnlyItsOwnerMayAsk) {
   struct stat info;
   ASSERT_EQ(stat((root_ + "/control.sock").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
@@ -177,7 +186,7 @@ TEST_F(WorkerControlTest, OnlyItsOwnerMayAsk) {
   EXPECT_NE(stat((root_ + "/control.sock").c_str(), &info), 0);
 }
 
-TEST_F(WorkerControlTest, WorkersJoinAndLeave) {
+TEST_F(RunControlTest, WorkersJoinAndLeave) {
   Start();
   ASSERT_TRUE(Lists("cpu01 UP"));
   EXPECT_EQ(WorkerListText(), "this machine") << "nothing changed yet: the campaign's";
@@ -207,7 +216,7 @@ TEST_F(WorkerControlTest, WorkersJoinAndLeave) {
   EXPECT_EQ(WorkerListText(), "");
 }
 
-TEST_F(WorkerControlTest, WhatCanNotBeReachedIsNotTakenIn) {
+TEST_F(RunControlTest, WhatCanNotBeReachedIsNotTakenIn) {
   Start();
   ASSERT_TRUE(Lists("cpu01 UP"));
   EXPECT_EQ(Add("dead").message(), "worker dead: no route to host");
@@ -217,7 +226,7 @@ TEST_F(WorkerControlTest, WhatCanNotBeReachedIsNotTakenIn) {
   EXPECT_FALSE(ReadFile(paths_->workers()).ok());
 }
 
-TEST_F(WorkerControlTest, AChangeThatCanNotBeKeptIsNotMade) {
+TEST_F(RunControlTest, AChangeThatCanNotBeKeptIsNotMade) {
   Start();
   ASSERT_TRUE(Lists("cpu01 UP"));
   ASSERT_TRUE(MakeDirectories(paths_->workers()).ok());  // no file can be put there
@@ -227,7 +236,49 @@ TEST_F(WorkerControlTest, AChangeThatCanNotBeKeptIsNotMade) {
   EXPECT_EQ(cluster_.workers().size(), 1u);
 }
 
-TEST_F(WorkerControlTest, ARunThatEndsSaysSo) {
+TEST_F(RunControlTest, ItPausesAndGoesOn) {
+  Start();
+  ASSERT_TRUE(Eventually([&] { return trainer_.hanging_.load(); }));
+  const std::vector<std::string> running = {"Trainer.Generate step 1"};
+  const auto names = [](const v1::PauseStatus& status) {
+    return std::vector<std::string>(status.running().begin(), status.running().end());
+  };
+  ASSERT_TRUE(Eventually([&] { return names(Pause({})) == running; }));
+  EXPECT_EQ(Pause({}).since_us(), 0) << "it was only asked";
+  EXPECT_FALSE(Pause(false).changed());
+  const v1::PauseStatus paused = Pause(true);
+  EXPECT_TRUE(paused.changed());
+  EXPECT_EQ(names(paused), running) << "what runs goes on";
+  EXPECT_EQ(ReadPauseFile(paths_->paused()), absl::FromUnixSeconds(paused.since_us() / 1'000'000));
+  const v1::PauseStatus again = Pause(true);
+  EXPECT_FALSE(again.changed());
+  EXPECT_EQ(again.since_us(), paused.since_us());
+  const v1::PauseStatus goes_on = Pause(false);
+  EXPECT_TRUE(goes_on.changed());
+  EXPECT_EQ(goes_on.since_us(), 0);
+  EXPECT_EQ(ReadPauseFile(paths_->paused()), std::nullopt);
+
+  // It ends at once, and so does the pause.
+  EXPECT_TRUE(Pause(true).changed());
+  loop_->Post(event::Stop{});
+  running_.join();
+  EXPECT_TRUE(absl::IsCancelled(ended_));
+  control_->Close();
+  loop_.reset();
+  EXPECT_EQ(ReadPauseFile(paths_->paused()), std::nullopt);
+}
+
+TEST_F(RunControlTest, APauseThatCanNotBeToldIsNone) {
+  Start();
+  ASSERT_TRUE(Lists("cpu01 UP"));
+  ASSERT_TRUE(MakeDirectories(paths_->paused()).ok());  // no file can be put there
+  v1::PauseRequest request;
+  request.set_paused(true);
+  EXPECT_FALSE(Call(&v1::Coordinator::Stub::Pause, request).ok());
+  EXPECT_EQ(Pause({}).since_us(), 0);
+}
+
+TEST_F(RunControlTest, ARunThatEndsSaysSo) {
   Start();
   ASSERT_TRUE(Lists("cpu01 UP"));
   loop_->Post(event::Stop{});
