@@ -188,7 +188,7 @@ run_campaign() {
 
 # --- What came of it ------------------------------------------------------------------------------
 
-NOT_CONFIRMED=()  # The problems whose program is right, but slower or faster here than recorded.
+NOT_CONFIRMED=()  # The problems whose program is right, but slower here than recorded.
 
 # show_best RUN: runs the benchmark of each of its fastest programs.
 show_best() {
@@ -211,7 +211,7 @@ show_best() {
 # conclude RUN: the last word, and the exit code: 4 if a program was not confirmed.
 conclude() {
   if ((${#NOT_CONFIRMED[@]})); then
-    say "NOT CONFIRMED: ${NOT_CONFIRMED[*]}: right, but more than a tenth slower or faster than recorded." \
+    say "NOT CONFIRMED: ${NOT_CONFIRMED[*]}: right, but more than a tenth slower than recorded." \
       "Whatever else this machine does at the moment changes speeds; once more:" \
       "sh '$1/${NOT_CONFIRMED[0]}/run.sh'"
     return 4

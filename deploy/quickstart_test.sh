@@ -65,7 +65,7 @@ if bash "$DEPLOY_DIR/quickstart.sh" --ssh --problem "$0" >"$SCRATCH/ssh_too" 2>&
 fi
 
 ends confirmed 0 'confirmed: every program is right and as fast as recorded' 0 0
-ends slower 4 'NOT CONFIRMED: best/problem1: right, but more than a tenth slower or faster than recorded' 0 1
+ends slower 4 'NOT CONFIRMED: best/problem1: right, but more than a tenth slower than recorded' 0 1
 ends both 4 'NOT CONFIRMED: best/problem0 best/problem1: right' 1 1
 ends wrong 1 'computes wrong outputs here' 3
 ends broken 1 'failed with exit code 127' 127

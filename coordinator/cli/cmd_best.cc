@@ -79,15 +79,15 @@ void AddBest(CLI::App* app, SelectedCommand* selected) {
       "best",
       "List the fastest verified programs of a run, or verify them\n\nWith --verify each program's "
       "stand-alone benchmark is built (CMake, Google Benchmark) and run: it checks\nthe outputs "
-      "again, times program and reference, and confirms a speedup that lies within a tolerance\nof "
-      "the recorded interval. The exit code is 2 if one is not confirmed.");
+      "again, times program and reference, and confirms a speedup that is no less than recorded, within a\n"
+      "tolerance. The exit code is 2 if one is not confirmed.");
   command->add_option("RUN", options->root, "Run directory")->capture_default_str();
   command->add_option("PROBLEM", options->problem, "Only this problem's program");
   CLI::Option* verify =
       command->add_flag("--verify", options->verify, "Build and run their benchmarks");
   command
       ->add_option("--tolerance", options->tolerance,
-                   "How far outside the recorded interval a speedup may lie; default 0.1: a tenth")
+                   "How far below the recorded interval a speedup may lie; default 0.1: a tenth")
       ->check(CLI::Range(0.0, 100.0))
       ->needs(verify);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

@@ -41,9 +41,10 @@ class StandaloneTest : public testing::TestWithParam<std::string> {
     v1::Verdict verdict;
     verdict.set_outcome(v1::CORRECT);
     verdict.set_timed(true);
-    verdict.set_speedup(6);
+    // The expert is faster than that, and confirmed all the same.
+    verdict.set_speedup(1.65);
     verdict.set_speedup_low(1.6);
-    verdict.set_speedup_high(100);
+    verdict.set_speedup_high(1.7);
     EXPECT_TRUE(WriteProof(folder_.path() + "/proof", problem_, source, verdict,
                            nlohmann::ordered_json::object())
                     .ok());

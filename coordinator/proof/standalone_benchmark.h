@@ -7,8 +7,8 @@
 //
 //   $ cmake -B build && cmake --build build && build/benchmark
 //
-// Its exit code is 0 if the program is right everywhere and as fast as recorded, within a tolerance
-// of the recorded interval that it states. It needs a C++20 compiler, CMake and libbenchmark. The
+// Its exit code is 0 if the program is right everywhere and as fast as recorded or faster, within
+// a tolerance that it states. It needs a C++20 compiler, CMake and libbenchmark. The
 // function is pure and thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROOF_STANDALONE_BENCHMARK_H_
 #define WHETSTONE_COORDINATOR_PROOF_STANDALONE_BENCHMARK_H_

@@ -3,7 +3,7 @@
 //
 //   ASSIGN_OR_RETURN(Verification v,
 //                    VerifyProof(paths.best("matmul"), incumbent.source, {}, status));
-//   v.confirmed;   // right everywhere, within the tolerance of the recorded interval
+//   v.confirmed;   // right everywhere, and as fast as recorded, within the tolerance
 #ifndef WHETSTONE_COORDINATOR_PROOF_VERIFY_BEST_H_
 #define WHETSTONE_COORDINATOR_PROOF_VERIFY_BEST_H_
 
@@ -28,7 +28,7 @@ struct Verification {
 };
 
 // `program` is the source that was measured: a candidate.cc that no longer holds it is never
-// confirmed, whatever it does. `tolerance` is how far outside the recorded interval a speedup may
+// confirmed, whatever it does. `tolerance` is how far below the recorded interval a speedup may
 // lie (0.1 is a tenth); without one the benchmark's own holds. `status` hears what is going on.
 // NOT_FOUND: no proof in `folder`, or no CMake. DEADLINE_EXCEEDED: building or running took too
 // long. CANCELLED: `cancelled` (may be empty) said so. A program that doesn't build or crashes is
