@@ -85,7 +85,7 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   EXPECT_EQ(logs.exit_code, 0) << logs.err;
   EXPECT_EQ(logs.out, *ReadFile(RunDirectory() + "/logs/whet.log")) << "it has ended";
   EXPECT_THAT(Whet({"logs", RunDirectory(), "wroker"}).err,
-              HasSubstr("there are logs of: trainer, whet, worker"));
+              HasSubstr("There are: trainer, whet, worker"));
   const WhetResult fetch = Whet({"fetch", RunDirectory()});
   EXPECT_EQ(fetch.exit_code, 0) << fetch.err;
   EXPECT_THAT(fetch.out, HasSubstr("step-2 is here: " + RunDirectory() + "/checkpoints/step-2"));
