@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/source_place.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/config/campaign_parser.h"
@@ -166,11 +167,13 @@ absl::StatusOr<std::vector<EvalPart>> Prepare(const EvalOptions& options, const 
   }
   for (const EvalPart& part : parts) {
     if (part.state == EvalState::kDone || part.plan.campaign.has_cluster()) continue;
-    const auto where = [&](const std::string& key) {
+    const auto place = [&](const std::string& key) {
       const bool model = key == "model" || key == "policy.endpoint";
-      return model ? part.model.word : "the evaluation's settings";
+      SourcePlace named;
+      named.name = model ? part.model.word : "the evaluation's settings";
+      return named;
     };
-    RETURN_IF_ERROR(CheckLocalModel(part.plan, where, signals).status());
+    RETURN_IF_ERROR(CheckLocalModel(part.plan, place, signals).status());
     RETURN_IF_ERROR(ApproveEndpoint(part.plan, options.yes, signals, console));
   }
   if (options.split == "test") {

@@ -98,10 +98,10 @@ absl::StatusOr<std::optional<CheckedModel>> CheckModel(const CampaignPlan& plan,
                                                        const RunOptions& options,
                                                        const StopSignals* signals) {
   if (plan.campaign.has_cluster()) return std::nullopt;
-  const auto where = [&](const std::string& key) {
-    return WhereInCampaign(options.campaign, options.sets, key);
+  const auto place = [&](const std::string& key) {
+    return PlaceInCampaign(options.campaign, options.sets, key);
   };
-  return CheckLocalModel(plan, where, signals);
+  return CheckLocalModel(plan, place, signals);
 }
 
 absl::Status DryRun(const v1::Campaign& campaign, const RunOptions& given,
@@ -216,10 +216,10 @@ std::function<absl::Status(const CampaignPlan& changed)> CheckOfChanges(
         changes.begin(), changes.end(),
         [](const SettingChange& change) { return absl::StartsWith(change.key, "generate."); });
     if (!generates_more && !generates_otherwise) return absl::OkStatus();
-    const auto where = [&](const std::string& key) {
-      return WhereInCampaign(paths.campaign(), sets, key);
+    const auto place = [&](const std::string& key) {
+      return PlaceInCampaign(paths.campaign(), sets, key);
     };
-    return CheckLocalModel(plan, where, signals).status();
+    return CheckLocalModel(plan, place, signals).status();
   };
 }
 
