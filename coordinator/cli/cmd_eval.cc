@@ -29,6 +29,7 @@
 #include "coordinator/loop/run_campaign.h"
 #include "coordinator/terminal/console.h"
 #include "coordinator/terminal/stop_signals.h"
+#include "coordinator/usage/command_table.h"
 
 namespace whetstone {
 namespace {
@@ -249,24 +250,28 @@ void AddEval(CLI::App* app, SelectedCommand* selected) {
                    "names it")
       ->required();
   command->add_option("--problems", options->problems, "Prompt files, or folders of them")
+      ->type_name("PATH")
       ->required();
   command->add_option("--samples", options->samples, "Samples for each problem (default 16)");
   command->add_option("--split", options->split, "Which problems count (default valid)")
-      ->check(CLI::IsMember({"train", "valid", "test"}));
+      ->check(OneOf({"train", "valid", "test"}));
   command
       ->add_option("--k", options->ks,
                    "Of how many samples, e.g. 1,4,16 (default 1, 4, 16 … samples)")
       ->delimiter(',');
   command->add_option("--seed", options->seed, "Seeds sampling and intervals (default 17)");
-  command->add_option("--out", options->out, "The evaluation's folder (default evals/SPLIT)");
-  command->add_option(
-      "--campaign", options->campaign,
-      "Campaign file whose generate, chat, local, measure, cluster, patience and policy are used "
-      "(default those of the first MODEL that is a run)");
+  command->add_option("--out", options->out, "The evaluation's folder (default evals/SPLIT)")
+      ->type_name("FOLDER");
+  command
+      ->add_option("--campaign", options->campaign,
+                   "Campaign file whose generate, chat, local, measure, cluster, patience and "
+                   "policy are used (default those of the first MODEL that is a run)")
+      ->type_name("FILE");
   command
       ->add_option("--set", options->sets,
-                   "KEY=VALUE changes a key of these sections, e.g. --set "
-                   "generate.temperature=0.6; may be repeated")
+                   "Changes a key of these sections, e.g. --set generate.temperature=0.6; may be "
+                   "repeated")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--yes", options->yes, "Approve what models behind endpoints may be asked");
   command->add_flag("--steal", options->steal, kStealHelp);

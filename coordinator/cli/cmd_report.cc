@@ -66,7 +66,8 @@ void AddReport(CLI::App* app, SelectedCommand* selected) {
   CLI::App* command = app->add_subcommand(
       "report", "Write one self-contained HTML page about a run, and show its rewards here");
   command->add_option("RUN", options->root, "Run directory")->required();
-  command->add_option("-o,--output", options->output, "File to write (default RUN/report.html)");
+  command->add_option("-o,--output", options->output, "File to write (default RUN/report.html)")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return RunReport(*options); }; });
 }

@@ -271,11 +271,13 @@ void AddRun(CLI::App* app, SelectedCommand* selected) {
       "checkpoints/, best/.");
   command->add_option("CAMPAIGN", options->campaign, "Campaign file (YAML); docs/campaign.md")
       ->required();
-  command->add_option("--run-dir", options->run_dir, "Run directory (default runs/NAME)");
+  command->add_option("--run-dir", options->run_dir, "Run directory (default runs/NAME)")
+      ->type_name("FOLDER");
   command
       ->add_option("--set", options->sets,
-                   "KEY=VALUE changes a key, e.g. --set train.steps=4; may be repeated; paths "
-                   "are relative to the current directory")
+                   "Changes a key, e.g. --set train.steps=4; may be repeated; paths are relative "
+                   "to the current directory")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--yes", options->yes,
                     "Approve what a model behind an endpoint (policy.endpoint) may be asked");
@@ -298,8 +300,9 @@ void AddResume(CLI::App* app, SelectedCommand* selected) {
   command->add_option("RUN", *root, "Run directory")->required();
   command
       ->add_option("--set", *sets,
-                   "KEY=VALUE goes on with another setting, from the next step on, e.g. --set "
+                   "Goes on with another setting, from the next step on, e.g. --set "
                    "train.steps=200; may be repeated; docs/operating.md says what may change")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--steal", *steal, kStealHelp);
   command->add_flag("--json", *json, "End with one JSON object on stdout");
@@ -316,10 +319,12 @@ void AddFork(CLI::App* app, SelectedCommand* selected) {
       "came before in its journal. The run itself may go on.");
   command->add_option("RUN", *source, "Run directory")->required();
   command->add_option("STEP", *step, "Step of a saved checkpoint, 0: the warm-up (default newest)");
-  command->add_option("--run-dir", options->run_dir, "Its run directory (default RUN-fork)");
+  command->add_option("--run-dir", options->run_dir, "Its run directory (default RUN-fork)")
+      ->type_name("FOLDER");
   command
       ->add_option("--set", options->sets,
-                   "KEY=VALUE goes on with another setting, as of whet resume; may be repeated")
+                   "Goes on with another setting, as of whet resume; may be repeated")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--steal", options->steal, kStealHelp);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
