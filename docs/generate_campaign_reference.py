@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "proto/whetstone/v1/campaign.proto"
 PAGE = ROOT / "docs/campaign.md"
-FIELD = re.compile(r"(repeated )?([\w.]+) (\w+) = \d+(?: \[.*\])?;\s*(?://\s*(.*))?$")
+FIELD = re.compile(r"(?:optional )?(repeated )?([\w.]+) (\w+) = \d+(?: \[.*\])?;\s*(?://\s*(.*))?$")
 TYPES = {"string": "text", "double": "number", "int32": "whole number", "int64": "whole number",
          "uint64": "whole number", "bool": "true or false"}
 

@@ -208,7 +208,7 @@ TEST_F(SchemaTest, WhatTheReaderRefusesIsNotValid) {
               ElementsAre(".problems: not type [\"array\",\"null\"]"));
   EXPECT_THAT(Wrong(campaign, "cluster: {workers: [{shh: a}]}"),
               ElementsAre(".cluster.workers[0].shh: no such key"));
-  EXPECT_THAT(Wrong(campaign, "train: {loss: dapo, lora: null, frozen: true}\nwarmup: null"),
+  EXPECT_THAT(Wrong(campaign, "train: {loss: dapo, hints: null, frozen: true}\nwarmup: null"),
               IsEmpty());
 
   const json problem = Schema("problem");

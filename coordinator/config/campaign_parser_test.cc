@@ -195,6 +195,14 @@ TEST(CampaignParserTest, ANullThatTakesADefaultOutIsNoWayAroundItsWords) {
             "--set train.loss=null: 'train.loss' must be one of da");
   EXPECT_EQ(Error(kMinimal, {"train.lr=null"}),
             "--set train.lr=null: 'train.lr' must be greater than 0, not 0");
+  EXPECT_EQ(Error(kMinimal, {"patience=null"}),
+            "--set patience=null: 'patience.trainer_s' must be greater than 0, not 0");
+  EXPECT_EQ(Error(kMinimal, {"measure=null"}),
+            "--set measure=null: 'measure.isolation_min' must be one of namespaces, landlock, "
+            "cgroups, not ''; did you mean 'cgroups'?");
+  for (const char* section : {"warmup=null", "cluster=null", "eval=null"}) {
+    EXPECT_EQ(Error(kMinimal, {section}), "(accepted)") << section;
+  }
 }
 
 TEST(CampaignParserTest, RefusesWhatCannotWork) {

@@ -61,7 +61,10 @@ class LimitChecker {
                      const std::string& key) const {
     const Reflection* reflection = message.GetReflection();
     if (!field->is_repeated()) {
-      if (field->has_presence() && !reflection->HasField(message, field)) return absl::OkStatus();
+      // What is not `optional` is held to its limits where `null` took it out, too.
+      if (field->has_optional_keyword() && !reflection->HasField(message, field)) {
+        return absl::OkStatus();
+      }
       return IsMessage(field) ? Check(reflection->GetMessage(message, field), key)
                               : Value(message, field, /*index=*/-1, key);
     }
@@ -111,8 +114,7 @@ class LimitChecker {
   absl::Status Text(const FieldDescriptor* field, const std::string& key,
                     const std::string& text) const {
     const std::vector<std::string> words = WordsOf(field);
-    if (words.empty() || std::find(words.begin(), words.end(), text) != words.end() ||
-        (text.empty() && !source_.Given(key))) {
+    if (words.empty() || std::find(words.begin(), words.end(), text) != words.end()) {
       return absl::OkStatus();
     }
     return ErrorAt(source_.Place(key), NotOneOf(key, text, words));

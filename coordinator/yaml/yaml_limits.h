@@ -14,8 +14,8 @@
 namespace whetstone {
 
 // Returns INVALID_ARGUMENT "PLACE: 'key' must be …" for the first value that its field's options do
-// not allow, in the schema's order; sections that are not there are left out, and so is an empty
-// text that nobody gave.
+// not allow, in the schema's order. What the schema calls `optional` may be missing; of any other
+// section that is not there the values are 0 and "".
 absl::Status CheckLimits(const YamlMessage& source);
 
 }  // namespace whetstone

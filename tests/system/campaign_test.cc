@@ -148,7 +148,7 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   const WhetResult refuted = verify();
   EXPECT_EQ(refuted.exit_code, 2) << refuted.out << refuted.err;
   EXPECT_THAT(refuted.out, HasSubstr("its outputs are wrong"));
-  EXPECT_THAT(Whet({"best", RunDirectory(), "other"}).err, HasSubstr("there are: multiply"));
+  EXPECT_THAT(Whet({"best", RunDirectory(), "other"}).err, HasSubstr("There are: multiply"));
 
   // A run directory is never overwritten, and a finished run has nothing left to do.
   const WhetResult again = Whet({"run", Path("campaign.yaml"), "--run-dir", RunDirectory()});
