@@ -27,7 +27,6 @@ _whet() {
     skip=${current%"${current##*[$breaks]}"}
   fi
   COMPREPLY=()
-  compopt +o default
   while IFS= read -r word; do
     case $word in
       :files) compopt -o default ;;
@@ -41,7 +40,7 @@ _whet() {
   done < <("$whet" completion answer "${words[@]:1}" 2> /dev/null)
   if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=/] ]]; then compopt -o nospace; fi
 }
-complete -o default -F _whet whet
+complete -F _whet whet
 )sh";
 
 constexpr char kZsh[] = R"sh(#compdef whet

@@ -168,11 +168,9 @@ absl::StatusOr<std::vector<EvalPart>> Prepare(const EvalOptions& options, const 
   }
   for (const EvalPart& part : parts) {
     if (part.state == EvalState::kDone || part.plan.campaign.has_cluster()) continue;
-    const auto place = [&](const std::string& key) {
+    const auto place = [&](const std::string& key) -> SourcePlace {
       const bool model = key == "model" || key == "policy.endpoint";
-      SourcePlace named;
-      named.name = model ? part.model.word : "the evaluation's settings";
-      return named;
+      return {model ? part.model.word : "the evaluation's settings", "", 0, 0};
     };
     RETURN_IF_ERROR(CheckLocalModel(part.plan, place, signals).status());
     RETURN_IF_ERROR(ApproveEndpoint(part.plan, options.yes, signals, console));

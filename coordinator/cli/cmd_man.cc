@@ -21,11 +21,9 @@ int PrintManPage(const CLI::App& root, const std::vector<std::string>& words) {
     if (next == nullptr) {
       std::vector<std::string> known;
       for (const CLI::App* each : CommandsOf(*command)) known.push_back(each->get_name());
-      const std::string nearest = Nearest(word, known);
       return Console(/*json=*/false)
           .Fail(absl::InvalidArgumentError(absl::StrCat(
-              CommandName(*command), " has no command '", word, "'",
-              nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?"))));
+              CommandName(*command), " has no command '", word, "'", DidYouMean(word, known))));
     }
     command = next;
   }

@@ -212,9 +212,7 @@ SourcePlace PlaceInCampaign(const std::string& path, const std::vector<std::stri
   YamlMessage source(&campaign);
   const absl::StatusOr<std::string> yaml = ReadFile(path);
   if (yaml.ok() && MergeGiven(*yaml, path, sets, &source).ok()) return source.Place(key);
-  SourcePlace file;
-  file.name = path;
-  return file;
+  return {path, "", 0, 0};
 }
 
 }  // namespace whetstone

@@ -41,13 +41,9 @@ class CommaHider {
 
  private:
   absl::Status Wrong(size_t at, int line, absl::string_view what) const {
-    const size_t begin = at == 0 ? 0 : text_.rfind('\n', at - 1) + 1;  // none: npos + 1 is 0
-    SourcePlace place;
-    place.name = absl::StrCat(name_, ":", line);
-    place.line = std::string(text_.substr(begin, text_.find('\n', begin) - begin));
-    place.number = line;
-    place.column = at - begin;
-    return ErrorAt(place, what);
+    const size_t begin = text_.substr(0, at).rfind('\n') + 1;  // none: npos + 1 is 0
+    const absl::string_view text = text_.substr(begin, text_.find('\n', begin) - begin);
+    return ErrorAt({absl::StrCat(name_, ":", line), std::string(text), line, at - begin}, what);
   }
   char Peek(size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\n';

@@ -334,9 +334,7 @@ SourcePlace YamlMessage::Place(const std::string& key) const {
     const size_t dot = at.find_last_of(".[");
     at = dot == std::string::npos ? "" : at.substr(0, dot);
   }
-  SourcePlace whole;
-  whole.name = whole_;
-  return whole;
+  return {whole_, "", 0, 0};
 }
 
 }  // namespace whetstone
