@@ -94,8 +94,8 @@ TEST_F(ShellCompletionTest, ManualPagesAreOfTheSameTable) {
   EXPECT_NE(out.find("\\fB\\-\\-quick\\fR"), std::string::npos) << out;
   EXPECT_EQ(Run(absl::StrCat(BinDir(), "/whet man problem chek"), &out), 2);
   EXPECT_EQ(*ReadFile(folder_.path() + "/error"),
-            "whet: whet problem has no command 'chek'; did you mean 'check'? There are: check, new, "
-            "import\n");
+            "whet: whet problem has no command 'chek'; did you mean 'check'? There are: check, "
+            "new, import\n");
   EXPECT_EQ(Run(absl::StrCat(BinDir(), "/whet completion fish"), &out), 2);
   EXPECT_NE(ReadFile(folder_.path() + "/error")->find("must be one of bash, zsh"),
             std::string::npos);

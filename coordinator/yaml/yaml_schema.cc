@@ -4,20 +4,20 @@
 
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/yaml/message_shape.h"
 #include "coordinator/yaml/schema_comments.h"
+#include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
 namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
-using google::protobuf::Reflection;
 using nlohmann::ordered_json;
 
 // Returns 20 for 20.0, so that nobody reads "at least 1.0 programs".
@@ -75,20 +75,20 @@ void AllowNull(ordered_json* schema) {
 
 class SchemaWriter {
  public:
-  explicit SchemaWriter(const YamlMessage& defaults) : defaults_(defaults) {}
+  explicit SchemaWriter(const YamlMessage& defaults)
+      : defaults_(defaults), values_(FlatYaml(defaults.message())) {}
 
-  // `values` is what the defaults have in this place; null: nothing.
-  ordered_json Object(const Descriptor* message, const Message* values,
-                      const std::string& path) const {
+  ordered_json Object(const Descriptor* message, const std::string& path) const {
     ordered_json properties = ordered_json::object();
     for (int i = 0; i < message->field_count(); ++i) {
       const FieldDescriptor* field = message->field(i);
       const std::string key = path.empty() ? field->name() : absl::StrCat(path, ".", field->name());
-      ordered_json property = Value(field, values, key);
+      ordered_json property = Value(field, key);
       const std::string comment = CommentOf(field);
       if (!comment.empty()) property["description"] = comment;
-      if (values != nullptr && !IsMessage(field) && defaults_.Given(key)) {
-        property["default"] = Default(field, *values);
+      const auto value = values_.find(key);
+      if (!IsMessage(field) && value != values_.end() && defaults_.Given(key)) {
+        property["default"] = ordered_json::parse(value->second);
       }
       properties[field->name()] = std::move(property);
     }
@@ -99,77 +99,36 @@ class SchemaWriter {
 
  private:
   // Of what stands behind a key.
-  ordered_json Value(const FieldDescriptor* field, const Message* values,
-                     const std::string& key) const {
-    ordered_json schema = Whole(field, values, key);
+  ordered_json Value(const FieldDescriptor* field, const std::string& key) const {
+    ordered_json schema = Whole(field, key);
     if (defaults_.dialect().null_clears) AllowNull(&schema);
     return schema;
   }
 
   // Of all that a field has.
-  ordered_json Whole(const FieldDescriptor* field, const Message* values,
-                     const std::string& key) const {
+  ordered_json Whole(const FieldDescriptor* field, const std::string& key) const {
     if (IsKeyed(field)) {
       const FieldDescriptor* value = field->message_type()->FindFieldByName("value");
-      return {{"type", "object"}, {"additionalProperties", Value(value, nullptr, key)}};
+      return {{"type", "object"}, {"additionalProperties", Value(value, key)}};
     }
-    if (field->is_repeated()) {
-      return {{"type", "array"}, {"items", One(field, nullptr, key)}};
-    }
-    return One(field, Below(field, values), key);
+    if (field->is_repeated()) return {{"type", "array"}, {"items", One(field, key)}};
+    return One(field, key);
   }
 
   // Of one value of a field, as an element of a list is.
-  ordered_json One(const FieldDescriptor* field, const Message* values,
-                   const std::string& key) const {
+  ordered_json One(const FieldDescriptor* field, const std::string& key) const {
     if (!IsMessage(field)) return ScalarSchema(field);
     const Descriptor* message = field->message_type();
     const FieldDescriptor* plain = PlainField(message);
-    if (plain == nullptr) return Object(message, values, key);
+    if (plain == nullptr) return Object(message, key);
     ordered_json either = ordered_json::array();
     either.push_back(ScalarSchema(plain));
-    either.push_back(Whole(MapBesidePlain(message), nullptr, key));
+    either.push_back(Whole(MapBesidePlain(message), key));
     return {{"anyOf", std::move(either)}};
   }
 
-  static const Message* Below(const FieldDescriptor* field, const Message* values) {
-    if (values == nullptr || !IsMessage(field)) return nullptr;
-    const Reflection* reflection = values->GetReflection();
-    return reflection->HasField(*values, field) ? &reflection->GetMessage(*values, field) : nullptr;
-  }
-
-  static ordered_json Default(const FieldDescriptor* field, const Message& values) {
-    const Reflection* r = values.GetReflection();
-    if (field->is_repeated()) {
-      ordered_json list = ordered_json::array();
-      for (int i = 0; i < r->FieldSize(values, field); ++i) {
-        if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-          list.push_back(r->GetRepeatedString(values, field, i));
-        } else {
-          list.push_back(r->GetRepeatedInt32(values, field, i));
-        }
-      }
-      return list;
-    }
-    switch (field->cpp_type()) {
-      case FieldDescriptor::CPPTYPE_BOOL:
-        return r->GetBool(values, field);
-      case FieldDescriptor::CPPTYPE_DOUBLE:
-        return PlainNumber(r->GetDouble(values, field));
-      case FieldDescriptor::CPPTYPE_INT32:
-        return r->GetInt32(values, field);
-      case FieldDescriptor::CPPTYPE_INT64:
-        return r->GetInt64(values, field);
-      case FieldDescriptor::CPPTYPE_UINT64:
-        return r->GetUInt64(values, field);
-      case FieldDescriptor::CPPTYPE_ENUM:
-        return EnumWord(r->GetEnum(values, field));
-      default:
-        return r->GetString(values, field);
-    }
-  }
-
   const YamlMessage& defaults_;
+  const std::map<std::string, std::string> values_;  // as YAML, which is JSON of plain ones
 };
 
 void AddKeys(const Descriptor& message, const std::string& section, std::vector<SchemaKey>* keys) {
@@ -189,10 +148,9 @@ void AddKeys(const Descriptor& message, const std::string& section, std::vector<
 }  // namespace
 
 ordered_json YamlSchema(const YamlMessage& defaults, const std::string& title) {
-  const Message& message = defaults.message();
   ordered_json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                          {"title", title}};
-  schema.update(SchemaWriter(defaults).Object(message.GetDescriptor(), &message, ""));
+  schema.update(SchemaWriter(defaults).Object(defaults.message().GetDescriptor(), ""));
   return schema;
 }
 
