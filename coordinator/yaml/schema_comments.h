@@ -1,5 +1,5 @@
-// What the .proto files say of the keys of YAML files: the comments of campaign.proto,
-// front_matter.proto and problem.proto, which docs/campaign.md is made of too.
+// What the .proto files say of the keys of YAML files: the comments of campaign.proto, which
+// docs/campaign.md is made of too, of front_matter.proto and of problem.proto.
 #ifndef WHETSTONE_COORDINATOR_YAML_SCHEMA_COMMENTS_H_
 #define WHETSTONE_COORDINATOR_YAML_SCHEMA_COMMENTS_H_
 

@@ -139,9 +139,10 @@ void AddKeys(const Descriptor& message, const std::string& section, std::vector<
       AddKeys(*field->message_type(), absl::StrCat(key, "."), keys);
       continue;
     }
-    const bool yes_or_no = field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL;
-    keys->push_back({key, yes_or_no ? std::vector<std::string>{"true", "false"} : WordsOf(field),
-                     CommentOf(field)});
+    std::vector<std::string> words;
+    if (!field->is_repeated()) words = WordsOf(field);  // a list is none of its elements' words
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) words = {"true", "false"};
+    keys->push_back({key, std::move(words), CommentOf(field)});
   }
 }
 

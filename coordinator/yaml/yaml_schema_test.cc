@@ -95,6 +95,7 @@ TEST(YamlSchemaTest, KeysAreListedWithTheirWords) {
   EXPECT_THAT(find("train.kl_estimator").words, testing::ElementsAre("k1", "k2", "k3"));
   EXPECT_THAT(find("profile").words, testing::ElementsAre("true", "false"));
   EXPECT_TRUE(find("train.lora.rank").words.empty());
+  EXPECT_TRUE(find("train.lora.targets").words.empty()) << "a list is none of them";
   EXPECT_EQ(find("train.lora.rank").key, "train.lora.rank");
   EXPECT_EQ(find("cluster.workers").key, "cluster.workers") << "a list is one value";
   EXPECT_EQ(find("train").key, "none") << "a section is none";
