@@ -4,6 +4,9 @@
 #include <array>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
 namespace whetstone {
 namespace {
 constexpr size_t kLengthMax = 64;
@@ -37,6 +40,12 @@ std::string Nearest(absl::string_view word, const std::vector<std::string>& word
     }
   }
   return best;
+}
+
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& words) {
+  if (words.empty()) return "; there are none";
+  return absl::StrCat("; did you mean '", Nearest(word, words),
+                      "'? There are: ", absl::StrJoin(words, ", "));
 }
 
 }  // namespace whetstone

@@ -17,6 +17,10 @@ size_t EditDistance(absl::string_view a, absl::string_view b);
 // Returns the closest of `words`, the first of equals; empty only if `words` is empty.
 std::string Nearest(absl::string_view word, const std::vector<std::string>& words);
 
+// Returns "; did you mean 'A'? There are: A, B", which goes behind "there is no X"; "; there are
+// none" if `words` is empty.
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& words);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COMMON_NEAREST_H_

@@ -21,5 +21,11 @@ TEST(NearestTest, FindsTheClosest) {
   EXPECT_EQ(Nearest("x", {}), "");
 }
 
+TEST(NearestTest, WhoMisspellsIsToldWhatThereIs) {
+  EXPECT_EQ(DidYouMean("trianer", {"trainer", "whet"}),
+            "; did you mean 'trainer'? There are: trainer, whet");
+  EXPECT_EQ(DidYouMean("x", {}), "; there are none");
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "proto/whetstone/v1/campaign.proto"
 PAGE = ROOT / "docs/campaign.md"
-FIELD = re.compile(r"(repeated )?([\w.]+) (\w+) = \d+;\s*(?://\s*(.*))?$")
+FIELD = re.compile(r"(?:optional )?(repeated )?([\w.]+) (\w+) = \d+(?: \[.*\])?;\s*(?://\s*(.*))?$")
 TYPES = {"string": "text", "double": "number", "int32": "whole number", "int64": "whole number",
          "uint64": "whole number", "bool": "true or false"}
 
@@ -26,7 +26,11 @@ HEAD = """\
 A campaign is YAML. It is merged, key by key, from the built-in defaults
 (`coordinator/config/defaults.yaml`), the file and every `--set key=value`, and then parsed strictly: an
 unknown key, a wrong type or an impossible combination is an error that names the key, the file and
-the line. The result is frozen in the run directory as `campaign.yaml`.
+the line, and shows it. The result is frozen in the run directory as `campaign.yaml`.
+
+`whet schema campaign > campaign.schema.json` writes a JSON Schema of all keys, their types, words, bounds and
+defaults. With the first line `# yaml-language-server: $schema=campaign.schema.json` in a campaign, editors with
+yaml-language-server complete and check it.
 """
 
 
@@ -56,7 +60,7 @@ def parse(text):
 
 def preamble(text):
     """The schema without what stands before its first message."""
-    return text[text.index("\npackage"):].split("\n", 2)[2]
+    return text[text.rindex("\nimport"):].split("\n", 2)[2]
 
 
 def section(messages, name, prefix, meaning, depth):

@@ -55,13 +55,15 @@ void AddDiscover(CLI::App* app, SelectedCommand* selected) {
       ->required();
   discover->add_option("--function", command->options.function,
                        "Which one, if the file has several");
-  discover->add_option("--generator", command->options.generator,
-                       "C++ source with a function that makes inputs which must fit together "
-                       "(docs/discovery.md)");
   discover
-      ->add_option(
-          "--answer", command->options.answers,
-          "KEY=VALUE: the answer to one of the import's questions, as of whet problem import")
+      ->add_option("--generator", command->options.generator,
+                   "C++ source with a function that makes inputs which must fit together "
+                   "(docs/discovery.md)")
+      ->type_name("FILE");
+  discover
+      ->add_option("--answer", command->options.answers,
+                   "The answer to one of the import's questions, as of whet problem import")
+      ->type_name("QUESTION=ANSWER")
       ->expected(1)
       ->take_all();
   discover->add_flag("--yes", command->options.yes,
@@ -72,7 +74,8 @@ void AddDiscover(CLI::App* app, SelectedCommand* selected) {
                    "What this call may spend, from the approval on: 90s, 20m, 1.5h, or '2000 "
                    "candidates' in all; the step or program under way ends")
       ->capture_default_str();
-  discover->add_option("--out", command->options.out, "Folder (default runs/discover-NAME)");
+  discover->add_option("--out", command->options.out, "Folder (default runs/discover-NAME)")
+      ->type_name("FOLDER");
   CLI::Option* const endpoint =
       discover->add_option("--endpoint", command->options.endpoint,
                            "Base URL of a server with OpenAI's chat completions: --model there "
@@ -81,13 +84,16 @@ void AddDiscover(CLI::App* app, SelectedCommand* selected) {
       discover->add_option("--model", command->options.model, "The model's name at --endpoint");
   endpoint->needs(model);
   model->needs(endpoint);
-  discover->add_option("--campaign", command->options.campaign,
-                       "Campaign file of the search (default deploy/discover.yaml, with --endpoint "
-                       "deploy/endpoint.yaml); its name, problem, warmup.rewrites or "
-                       "search.rewrites, and train.steps are set here");
+  discover
+      ->add_option("--campaign", command->options.campaign,
+                   "Campaign file of the search (default deploy/discover.yaml, with --endpoint "
+                   "deploy/endpoint.yaml); its name, problem, warmup.rewrites or "
+                   "search.rewrites, and train.steps are set here")
+      ->type_name("FILE");
   discover
       ->add_option("--set", command->options.sets,
-                   "KEY=VALUE changes a key of the campaign; may be repeated")
+                   "Changes a key of the campaign; may be repeated")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   discover->add_flag("--json", command->json, "End with one JSON object on stdout");
   discover->callback([=] { selected->run = [=] { return RunDiscover(*command); }; });

@@ -27,7 +27,8 @@ void AddDoctor(CLI::App* app, SelectedCommand* selected) {
       "model files, disk. Exit code 2 if something must be mended.");
   command->add_option("CAMPAIGN", options->doctor.campaign_path,
                       "Campaign file; none: this machine alone");
-  command->add_option("--set", options->doctor.sets, "KEY=VALUE changes a key; may be repeated")
+  command->add_option("--set", options->doctor.sets, "Changes a key; may be repeated")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "One JSON object per finding, then the totals");
   command->callback([=] { selected->run = [options] { return RunDoctorCommand(*options); }; });

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/source_place.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/config/campaign_parser.h"
@@ -28,6 +29,7 @@
 #include "coordinator/loop/run_campaign.h"
 #include "coordinator/terminal/console.h"
 #include "coordinator/terminal/stop_signals.h"
+#include "coordinator/usage/command_table.h"
 
 namespace whetstone {
 namespace {
@@ -166,11 +168,11 @@ absl::StatusOr<std::vector<EvalPart>> Prepare(const EvalOptions& options, const 
   }
   for (const EvalPart& part : parts) {
     if (part.state == EvalState::kDone || part.plan.campaign.has_cluster()) continue;
-    const auto where = [&](const std::string& key) {
+    const auto place = [&](const std::string& key) -> SourcePlace {
       const bool model = key == "model" || key == "policy.endpoint";
-      return model ? part.model.word : "the evaluation's settings";
+      return {model ? part.model.word : "the evaluation's settings", "", 0, 0};
     };
-    RETURN_IF_ERROR(CheckLocalModel(part.plan, where, signals).status());
+    RETURN_IF_ERROR(CheckLocalModel(part.plan, place, signals).status());
     RETURN_IF_ERROR(ApproveEndpoint(part.plan, options.yes, signals, console));
   }
   if (options.split == "test") {
@@ -246,24 +248,28 @@ void AddEval(CLI::App* app, SelectedCommand* selected) {
                    "names it")
       ->required();
   command->add_option("--problems", options->problems, "Prompt files, or folders of them")
+      ->type_name("PATH")
       ->required();
   command->add_option("--samples", options->samples, "Samples for each problem (default 16)");
   command->add_option("--split", options->split, "Which problems count (default valid)")
-      ->check(CLI::IsMember({"train", "valid", "test"}));
+      ->check(OneOf({"train", "valid", "test"}));
   command
       ->add_option("--k", options->ks,
                    "Of how many samples, e.g. 1,4,16 (default 1, 4, 16 … samples)")
       ->delimiter(',');
   command->add_option("--seed", options->seed, "Seeds sampling and intervals (default 17)");
-  command->add_option("--out", options->out, "The evaluation's folder (default evals/SPLIT)");
-  command->add_option(
-      "--campaign", options->campaign,
-      "Campaign file whose generate, chat, local, measure, cluster, patience and policy are used "
-      "(default those of the first MODEL that is a run)");
+  command->add_option("--out", options->out, "The evaluation's folder (default evals/SPLIT)")
+      ->type_name("FOLDER");
+  command
+      ->add_option("--campaign", options->campaign,
+                   "Campaign file whose generate, chat, local, measure, cluster, patience and "
+                   "policy are used (default those of the first MODEL that is a run)")
+      ->type_name("FILE");
   command
       ->add_option("--set", options->sets,
-                   "KEY=VALUE changes a key of these sections, e.g. --set "
-                   "generate.temperature=0.6; may be repeated")
+                   "Changes a key of these sections, e.g. --set generate.temperature=0.6; may be "
+                   "repeated")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--yes", options->yes, "Approve what models behind endpoints may be asked");
   command->add_flag("--steal", options->steal, kStealHelp);

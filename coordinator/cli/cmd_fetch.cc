@@ -166,7 +166,8 @@ void AddFetch(CLI::App* app, SelectedCommand* selected) {
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_option("STEP", options->step,
                       "A GRPO step whose policy was saved, or 'warmup' (default: the newest)");
-  command->add_option("--to", options->to, "Directory to make (default: RUN/checkpoints/step-N)");
+  command->add_option("--to", options->to, "Directory to make (default: RUN/checkpoints/step-N)")
+      ->type_name("FOLDER");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [options] { return RunFetch(*options); }; });
 }

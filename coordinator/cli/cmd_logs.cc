@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "common/nearest.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/run_dir.h"
@@ -42,9 +42,8 @@ absl::Status PrintLog(const LogsOptions& options) {
   LogFollower log(path);
   absl::StatusOr<std::string> text = log.Last(options.lines);
   if (absl::IsNotFound(text.status())) {
-    const std::vector<std::string> known = LogsIn(paths.logs());
-    return absl::NotFoundError(absl::StrCat("there is no ", path, "; there are logs of: ",
-                                            known.empty() ? "none" : absl::StrJoin(known, ", "),
+    return absl::NotFoundError(absl::StrCat("there is no ", path,
+                                            DidYouMean(options.service, LogsIn(paths.logs())),
                                             ". What runs on another host logs there"));
   }
   RETURN_IF_ERROR(text.status());

@@ -224,10 +224,13 @@ void AddMeasure(CLI::App* app, SelectedCommand* selected) {
                           "JSON lines {\"id\", \"problem\", \"candidate\"} to measure one after "
                           "the other instead, as far "
                           "as it takes to be clear and without the experts, so without rewards");
-  list->excludes(problem);
-  CLI::Option* proof = command->add_option(
-      "--proof", options->proof,
-      "Write a stand-alone benchmark of the program to this folder, as in RUN/best");
+  list->type_name("FILE")->excludes(problem);
+  CLI::Option* proof =
+      command
+          ->add_option(
+              "--proof", options->proof,
+              "Write a stand-alone benchmark of the program to this folder, as in RUN/best")
+          ->type_name("FOLDER");
   CLI::Option* fresh =
       command->add_flag("--fresh", options->fresh,
                         "Calibrate anew instead of taking what this host kept, for a day at most");

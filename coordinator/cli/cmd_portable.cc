@@ -85,10 +85,11 @@ void AddPortable(CLI::App* app, SelectedCommand* selected) {
       "RUN/portable.json keeps what was found, for whet report; the run is only read else.");
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_option("PROBLEM", options->problem, "Only this problem's program");
-  command->add_option(
-      "--workers", options->workers,
-      "A campaign file whose cluster, or a list like RUN/workers.yaml whose workers "
-      "are asked in place of the run's own");
+  command
+      ->add_option("--workers", options->workers,
+                   "A campaign file whose cluster, or a list like RUN/workers.yaml whose workers "
+                   "are asked in place of the run's own")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return RunPortable(*options); }; });
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/source_place.h"
 #include "common/status_macros.h"
 #include "coordinator/authoring/difficulty.h"
 #include "coordinator/authoring/problem_new.h"
@@ -75,7 +76,7 @@ int CheckAll(const std::vector<std::string>& files, bool quick, Console* console
       sound += report->sound();
       unproven += !report->proven;
     } else if (ExitCodeOf(report.status()) == kExitWrongInput) {
-      console->Line(absl::StrCat("FAILED ", report.status().message()));
+      console->Line(absl::StrCat("FAILED ", WithExcerpt(report.status())));
       json = {{"file", file}, {"sound", false}, {"error", report.status().message()}};
     } else {
       return console->Fail(report.status());

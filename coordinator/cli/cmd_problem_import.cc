@@ -88,13 +88,18 @@ void AddProblemImport(CLI::App* problem, SelectedCommand* selected) {
   command->add_option("FILE", options->file, "C++ source with the function and what it needs")
       ->required();
   command->add_option("--function", options->function, "Which one, if the file has several");
-  command->add_option("--expert", options->expert,
-                      "C++ source that defines the same function, at least 1.2 times as fast");
-  command->add_option("--generator", options->generator,
-                      "C++ source with a function that makes inputs which must fit together "
-                      "(docs/discovery.md)");
-  command->add_option("--out", options->out, "File to write (default: ID.md)");
-  command->add_option("--set", options->set, "KEY=VALUE: the answer to one question")
+  command
+      ->add_option("--expert", options->expert,
+                   "C++ source that defines the same function, at least 1.2 times as fast")
+      ->type_name("FILE");
+  command
+      ->add_option("--generator", options->generator,
+                   "C++ source with a function that makes inputs which must fit together "
+                   "(docs/discovery.md)")
+      ->type_name("FILE");
+  command->add_option("--out", options->out, "File to write (default: ID.md)")->type_name("FILE");
+  command->add_option("--set", options->set, "The answer to one question")
+      ->type_name("QUESTION=ANSWER")
       ->expected(1)
       ->take_all();
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

@@ -180,9 +180,11 @@ void AddReplay(CLI::App* app, SelectedCommand* selected) {
                    ? std::string()
                    : absl::StrCat("'", text, "' is no step: they are counted from 1");
       });
-  command->add_option("--keep", options->keep,
-                      "Keep the checkpoints made again in this directory of the trainer's machine "
-                      "(default: a temporary one, removed)");
+  command
+      ->add_option("--keep", options->keep,
+                   "Keep the checkpoints made again in this directory of the trainer's machine "
+                   "(default: a temporary one, removed)")
+      ->type_name("FOLDER");
   command->add_flag("--steal", options->steal, kStealHelp);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [options] { return RunReplay(*options); }; });

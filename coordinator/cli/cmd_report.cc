@@ -112,7 +112,8 @@ void AddReport(CLI::App* app, SelectedCommand* selected) {
   command->add_option("RUN", options->roots, "Run directory; several are compared")->required();
   command->add_option("-o,--output", options->output,
                       "File to write (default RUN/report.html, of several runs comparison.html "
-                      "here)");
+                      "here)")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return RunReport(*options); }; });
 }

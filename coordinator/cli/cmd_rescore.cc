@@ -51,7 +51,9 @@ void AddRescore(CLI::App* app, SelectedCommand* selected) {
   CLI::App* command = app->add_subcommand(
       "rescore", "What another reward would have paid for a run's rollouts, from its journal");
   command->add_option("RUN", options->root, "Run directory")->required();
-  command->add_option("--set", options->sets, "reward.KEY=VALUE; may be repeated")->required();
+  command->add_option("--set", options->sets, "Another value of the reward; may be repeated")
+      ->type_name("reward.KEY=VALUE")
+      ->required();
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return RunRescore(*options); }; });
 }

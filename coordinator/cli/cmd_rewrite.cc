@@ -135,9 +135,13 @@ void AddRewrite(CLI::App* app, SelectedCommand* selected) {
       "campaign's policy before GRPO: set warmup.rewrites to it. Ctrl-C ends the search and keeps\n"
       "what it found.");
   command->add_option("PROBLEM", options->problems, "Prompt files")->required();
-  command->add_option("--out", options->out, "File to write, JSON lines")->required();
-  command->add_option("--proof", options->proof,
-                      "Folder for the stand-alone benchmark of each problem's fastest program");
+  command->add_option("--out", options->out, "File to write, JSON lines")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--proof", options->proof,
+                   "Folder for the stand-alone benchmark of each problem's fastest program")
+      ->type_name("FOLDER");
   command->add_option("--seconds", options->seconds, "Time for each problem")
       ->capture_default_str()
       ->check(CLI::Range(1.0, 86400.0));

@@ -98,10 +98,10 @@ absl::StatusOr<std::optional<CheckedModel>> CheckModel(const CampaignPlan& plan,
                                                        const RunOptions& options,
                                                        const StopSignals* signals) {
   if (plan.campaign.has_cluster()) return std::nullopt;
-  const auto where = [&](const std::string& key) {
-    return WhereInCampaign(options.campaign, options.sets, key);
+  const auto place = [&](const std::string& key) {
+    return PlaceInCampaign(options.campaign, options.sets, key);
   };
-  return CheckLocalModel(plan, where, signals);
+  return CheckLocalModel(plan, place, signals);
 }
 
 absl::Status DryRun(const v1::Campaign& campaign, const RunOptions& given,
@@ -216,10 +216,10 @@ std::function<absl::Status(const CampaignPlan& changed)> CheckOfChanges(
         changes.begin(), changes.end(),
         [](const SettingChange& change) { return absl::StartsWith(change.key, "generate."); });
     if (!generates_more && !generates_otherwise) return absl::OkStatus();
-    const auto where = [&](const std::string& key) {
-      return WhereInCampaign(paths.campaign(), sets, key);
+    const auto place = [&](const std::string& key) {
+      return PlaceInCampaign(paths.campaign(), sets, key);
     };
-    return CheckLocalModel(plan, where, signals).status();
+    return CheckLocalModel(plan, place, signals).status();
   };
 }
 
@@ -271,11 +271,13 @@ void AddRun(CLI::App* app, SelectedCommand* selected) {
       "checkpoints/, best/.");
   command->add_option("CAMPAIGN", options->campaign, "Campaign file (YAML); docs/campaign.md")
       ->required();
-  command->add_option("--run-dir", options->run_dir, "Run directory (default runs/NAME)");
+  command->add_option("--run-dir", options->run_dir, "Run directory (default runs/NAME)")
+      ->type_name("FOLDER");
   command
       ->add_option("--set", options->sets,
-                   "KEY=VALUE changes a key, e.g. --set train.steps=4; may be repeated; paths "
-                   "are relative to the current directory")
+                   "Changes a key, e.g. --set train.steps=4; may be repeated; paths are relative "
+                   "to the current directory")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--yes", options->yes,
                     "Approve what a model behind an endpoint (policy.endpoint) may be asked");
@@ -298,8 +300,9 @@ void AddResume(CLI::App* app, SelectedCommand* selected) {
   command->add_option("RUN", *root, "Run directory")->required();
   command
       ->add_option("--set", *sets,
-                   "KEY=VALUE goes on with another setting, from the next step on, e.g. --set "
+                   "Goes on with another setting, from the next step on, e.g. --set "
                    "train.steps=200; may be repeated; docs/operating.md says what may change")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--steal", *steal, kStealHelp);
   command->add_flag("--json", *json, "End with one JSON object on stdout");
@@ -316,10 +319,12 @@ void AddFork(CLI::App* app, SelectedCommand* selected) {
       "came before in its journal. The run itself may go on.");
   command->add_option("RUN", *source, "Run directory")->required();
   command->add_option("STEP", *step, "Step of a saved checkpoint, 0: the warm-up (default newest)");
-  command->add_option("--run-dir", options->run_dir, "Its run directory (default RUN-fork)");
+  command->add_option("--run-dir", options->run_dir, "Its run directory (default RUN-fork)")
+      ->type_name("FOLDER");
   command
       ->add_option("--set", options->sets,
-                   "KEY=VALUE goes on with another setting, as of whet resume; may be repeated")
+                   "Goes on with another setting, as of whet resume; may be repeated")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--steal", options->steal, kStealHelp);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

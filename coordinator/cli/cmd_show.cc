@@ -50,7 +50,8 @@ void AddShow(CLI::App* app, SelectedCommand* selected) {
                    "STEP/GROUP/SAMPLE as in 12/0/3, eval-10/0/3 of the evaluation after ten steps, "
                    "or best or worst, by reward")
       ->capture_default_str();
-  command->add_option("--problem", options->problem, "The best or worst of this problem");
+  command->add_option("--problem", options->problem, "The best or worst of this problem")
+      ->type_name("PROBLEM");
   command->add_flag("--prompt", options->parts.prompt, "Also what the policy was asked");
   command->add_flag("--tokens", options->parts.tokens,
                     "Also its tokens' ids and log-probabilities");

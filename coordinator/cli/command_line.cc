@@ -8,6 +8,7 @@
 #include "common/version.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/terminal/console.h"
+#include "coordinator/usage/command_table.h"
 
 namespace whetstone {
 namespace {
@@ -20,25 +21,18 @@ constexpr char kAbout[] =
     "  whet resume runs/NAME         goes on, also after kill -9\n"
     "  whet list                     the runs of a folder, and what they came to\n"
     "  whet report runs/NAME         one self-contained HTML page\n"
-    "  whet eval MODEL… --problems F how good models are on what they never saw\n\n"
-    "Exit codes: 0 done, 2 wrong usage or input, 3 our own failure, 130 stopped by Ctrl-C.\n";
-
-// Returns the number of words that a command takes besides its options.
-size_t PositionalsOf(const CLI::App* app) {
-  return app->get_options([](const CLI::Option* o) { return o->get_positional(); }).size();
-}
+    "  whet eval MODEL… --problems F how good models are on what they never saw\n";
+constexpr char kExitCodes[] =
+    "Exit codes: 0 done, 2 wrong usage or input, 3 our own failure, 130 stopped by Ctrl-C.";
 
 // Returns the deepest command that the words name, and sets *stray to the first word it did not
 // understand.
 const CLI::App* Deepest(const CLI::App* app, int argc, char** argv, std::string* stray) {
-  size_t positionals = PositionalsOf(app);
+  size_t positionals = PositionalsOf(*app).size();
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (absl::StartsWith(word, "-")) continue;
-    const CLI::App* next = nullptr;
-    for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
-      if (sub->get_name() == word) next = sub;
-    }
+    const CLI::App* next = FindCommand(*app, word);
     if (next == nullptr && positionals > 0) {
       --positionals;
       continue;
@@ -48,24 +42,16 @@ const CLI::App* Deepest(const CLI::App* app, int argc, char** argv, std::string*
       return app;
     }
     app = next;
-    positionals = PositionalsOf(app);
+    positionals = PositionalsOf(*app).size();
   }
   return app;
 }
 
-// Returns "whet problem check " for that command.
-std::string CommandWords(const CLI::App* app) {
-  return absl::StrCat(app->get_parent() ? CommandWords(app->get_parent()) : "", app->get_name(),
-                      " ");
-}
-
 std::string Suggestion(const CLI::App* app, const std::string& stray, int argc, char** argv) {
   std::vector<std::string> commands;
-  for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
-    commands.push_back(sub->get_name());
-  }
+  for (const CLI::App* sub : CommandsOf(*app)) commands.push_back(sub->get_name());
   if (!commands.empty() && !stray.empty()) {
-    return absl::StrCat("did you mean '", CommandWords(app), Nearest(stray, commands), "'?");
+    return absl::StrCat("did you mean '", CommandName(*app), " ", Nearest(stray, commands), "'?");
   }
   std::vector<std::string> options;
   for (const CLI::Option* option : app->get_options()) {
@@ -93,6 +79,7 @@ int RunCommandLine(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "Help of all commands");
   app.set_version_flag("--version", kVersionText);
   app.failure_message(CLI::FailureMessage::simple);
+  app.footer(kExitCodes);
   SelectedCommand selected;
   AddRun(&app, &selected);
   AddResume(&app, &selected);
@@ -120,6 +107,10 @@ int RunCommandLine(int argc, char** argv) {
   AddRewrite(&app, &selected);
   AddProblem(&app, &selected);
   AddDoctor(&app, &selected);
+  AddCompletion(&app, &selected);
+  AddMan(&app, &selected);
+  AddSchema(&app, &selected);
+  if (AnswerCompletion(app, argc, argv)) return kExitOk;
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for_help) {
@@ -132,8 +123,8 @@ int RunCommandLine(int argc, char** argv) {
     return Console(/*json=*/false)
         .Fail(absl::InvalidArgumentError(
             absl::StrCat(unknown ? absl::StrCat("unknown command '", stray, "'") : error.what(),
-                         "\n", suggestion, suggestion.empty() ? "" : "\n", CommandWords(deepest),
-                         "--help says more.")));
+                         "\n", suggestion, suggestion.empty() ? "" : "\n", CommandName(*deepest),
+                         " --help says more.")));
   }
   try {
     return selected.run();

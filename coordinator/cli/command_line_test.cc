@@ -20,6 +20,7 @@ namespace whetstone {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Outcome {
   int exit_code = -1;
@@ -87,7 +88,10 @@ TEST_F(CommandLineTest, HelpIsNoError) {
                               "problem",
                               "problem check",
                               "problem new",
-                              "problem import"}) {
+                              "problem import",
+                              "completion",
+                              "man",
+                              "schema"}) {
     const Outcome help = Whet(absl::StrCat(command, " --help"));
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_GT(help.out.size(), 100u) << command;
@@ -159,7 +163,8 @@ TEST_F(CommandLineTest, AnEvaluationOfTheWrongThingsIsRefused) {
   EXPECT_THAT(refused("model --k 1,32" + valid),
               HasSubstr("--k 32 is not between 1 and --samples, which is 16"));
   EXPECT_THAT(refused("model --samples 0" + valid), HasSubstr("--samples must be at least 1"));
-  EXPECT_THAT(refused("model --split dev" + valid), HasSubstr("--split"));
+  EXPECT_THAT(refused("model --split tset" + valid),
+              HasSubstr("--split: 'tset' must be one of train, valid, test; did you mean 'test'?"));
   // A training problem is no held-out one.
   EXPECT_THAT(refused(absl::StrCat("model --problems ", prompts, "/matmul_f32.md")),
               HasSubstr("matmul_f32.md is of split train, and problems of split valid were asked "
@@ -207,7 +212,10 @@ TEST_F(CommandLineTest, WrongCampaignsSayFileLineAndKey) {
                               0),
             0u)
       << wrong.error;
+  EXPECT_THAT(wrong.error, HasSubstr("\n    4 | train: {stepz: 3}\n      |         ^\n"));
   EXPECT_EQ(LastLine(wrong.out)["code"], "INVALID_ARGUMENT");
+  EXPECT_THAT(LastLine(wrong.out)["error"].get<std::string>(), Not(HasSubstr("\n")));
+  EXPECT_THAT(Whet("doctor c.yaml").out, HasSubstr("      |         ^\n"));
   EXPECT_EQ(Whet("run nowhere.yaml").error,
             "whet: cannot read nowhere.yaml: No such file or directory\n");
   EXPECT_FALSE(ReadFile(folder_.path() + "/runs/tiny/lock").ok()) << "nothing half-written";

@@ -45,6 +45,13 @@ void AddProblem(CLI::App* app, SelectedCommand* selected);
 // `problem` is the command that AddProblem made.
 void AddProblemImport(CLI::App* problem, SelectedCommand* selected);
 void AddDoctor(CLI::App* app, SelectedCommand* selected);
+void AddCompletion(CLI::App* app, SelectedCommand* selected);
+void AddMan(CLI::App* app, SelectedCommand* selected);
+void AddSchema(CLI::App* app, SelectedCommand* selected);
+
+// Answers what the scripts of `whet completion` ask with a command line that somebody is writing,
+// which is for the parser once it is finished. False: it is another command.
+bool AnswerCompletion(const CLI::App& app, int argc, char** argv);
 
 // Parses and runs; prints help, or what is wrong with the nearest word that would be right.
 int RunCommandLine(int argc, char** argv);

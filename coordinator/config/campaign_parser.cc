@@ -2,17 +2,21 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/source_place.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_rules.h"
 #include "coordinator/config/default_sockets.h"
 #include "coordinator/config/host_range.h"
 #include "coordinator/config/policy_rules.h"
 #include "coordinator/config/prompt_files.h"
+#include "coordinator/yaml/yaml_limits.h"
 #include "coordinator/yaml/yaml_message.h"
+#include "coordinator/yaml/yaml_schema.h"
 
 namespace whetstone {
 namespace {
@@ -48,8 +52,7 @@ absl::Status ExpandWorkers(const YamlMessage& source, v1::ClusterConfig* cluster
         ExpandHostRange(cluster->workers(i).ssh());
     if (!hosts.ok()) {
       const std::string key = absl::StrCat("cluster.workers[", i, "].ssh");
-      return absl::InvalidArgumentError(
-          absl::StrCat(source.Where(key), ": '", key, "': ", hosts.status().message()));
+      return ErrorAt(source.Place(key), absl::StrCat("'", key, "': ", hosts.status().message()));
     }
     for (const std::string& host : *hosts) {
       v1::WorkerHost* worker = expanded.Add();
@@ -76,8 +79,8 @@ absl::Status ExpandFolders(const YamlMessage& source, v1::EvalConfig* eval) {
     const absl::StatusOr<std::vector<std::string>> files = PromptFiles({eval->problems(i)});
     if (!files.ok()) {
       const std::string key = absl::StrCat("eval.problems[", i, "]");
-      return absl::Status(files.status().code(), absl::StrCat(source.Where(key), ": '", key,
-                                                              "': ", files.status().message()));
+      return ErrorAt(source.Place(key), absl::StrCat("'", key, "': ", files.status().message()),
+                     files.status().code());
     }
     expanded.Add(files->begin(), files->end());
   }
@@ -90,11 +93,13 @@ absl::Status CheckFiles(const v1::Campaign& campaign, const YamlMessage& source)
   const auto check = [&source](const std::string& key, const std::string& path) -> absl::Status {
     std::error_code error;
     if (std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
-    const std::string where = source.Where(key);
-    return absl::NotFoundError(
-        absl::StrCat(where, ": '", key, "': there is no file ", path, "; relative paths begin at ",
-                     absl::StartsWith(where, "--set ") ? "the current directory"
-                                                       : "the campaign file's folder"));
+    const SourcePlace place = source.Place(key);
+    return ErrorAt(
+        place,
+        absl::StrCat("'", key, "': there is no file ", path, "; relative paths begin at ",
+                     absl::StartsWith(place.name, "--set ") ? "the current directory"
+                                                            : "the campaign file's folder"),
+        absl::StatusCode::kNotFound);
   };
   for (int i = 0; i < campaign.problems_size(); ++i) {
     RETURN_IF_ERROR(check(absl::StrCat("problems[", i, "]"), campaign.problems(i)));
@@ -167,10 +172,18 @@ absl::Status ParseInto(absl::string_view yaml, const std::string& name, const st
     campaign.mutable_checkpoint()->set_dir(
         paths.Resolve("checkpoint.dir", campaign.checkpoint().dir()));
   }
-  return CheckCampaignRules(campaign, [&](const std::string& key) { return source.Where(key); });
+  RETURN_IF_ERROR(CheckLimits(source));
+  return CheckCampaignRules(campaign, [&](const std::string& key) { return source.Place(key); });
 }
 
 }  // namespace
+
+nlohmann::ordered_json CampaignSchema() {
+  v1::Campaign campaign;
+  YamlMessage defaults(&campaign);
+  CHECK(defaults.Merge(DefaultCampaignYaml(), "defaults.yaml").ok());
+  return YamlSchema(defaults, "A Whetstone campaign (docs/campaign.md)");
+}
 
 absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
                                            const std::string& folder,
@@ -193,13 +206,13 @@ absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
   return campaign;
 }
 
-std::string WhereInCampaign(const std::string& path, const std::vector<std::string>& sets,
+SourcePlace PlaceInCampaign(const std::string& path, const std::vector<std::string>& sets,
                             const std::string& key) {
   v1::Campaign campaign;
   YamlMessage source(&campaign);
   const absl::StatusOr<std::string> yaml = ReadFile(path);
-  if (!yaml.ok() || !MergeGiven(*yaml, path, sets, &source).ok()) return path;
-  return source.Where(key);
+  if (yaml.ok() && MergeGiven(*yaml, path, sets, &source).ok()) return source.Place(key);
+  return {path, "", 0, 0};
 }
 
 }  // namespace whetstone

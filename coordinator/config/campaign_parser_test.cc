@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "common/source_place.h"
 #include "coordinator/config/host_range.h"
 #include "coordinator/yaml/yaml_writer.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -169,6 +170,39 @@ TEST(CampaignParserTest, MessagesNameLineKeyAndRemedy) {
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain:\n  importance:\n    mod: off\n"),
             "c.yaml:6: unknown key 'train.importance.mod'; did you mean 'train.importance.mode'? "
             "Keys here: mode, clip_min, clip_max");
+}
+
+// The caret stands below the value that is wrong, or below the key that a rule is about.
+TEST(CampaignParserTest, AnErrorShowsItsLine) {
+  const auto shown = [](const std::string& yaml, const std::vector<std::string>& sets = {}) {
+    return ExcerptOf(Parse(yaml, sets).status());
+  };
+  const std::string head = "name: x\nmodel: m\nproblems: [a]\n";
+  EXPECT_EQ(shown(head + "train: {steps: many}"),
+            "    4 | train: {steps: many}\n      |                ^");
+  EXPECT_EQ(shown(head + "train: {lr: 0}"), "    4 | train: {lr: 0}\n      |         ^");
+  EXPECT_EQ(shown(head + "train:\n  group_size: 1"), "    5 |   group_size: 1\n      |   ^");
+  EXPECT_EQ(shown("name: x\nmodel: m\nproblems: [a, b, a]"),
+            "    3 | problems: [a, b, a]\n      |                  ^");
+  EXPECT_EQ(shown(head + "warmup: {epochs: 1}"), "    4 | warmup: {epochs: 1}\n      | ^")
+      << "what is missing is missing in its section";
+  EXPECT_EQ(shown(head + "train: {lr: 1}", {"train.lr=0"}), "") << "a word of the command line";
+  EXPECT_EQ(shown("model: m"), "") << "nothing is where a key is missing";
+}
+
+TEST(CampaignParserTest, ANullThatTakesADefaultOutIsNoWayAroundItsWords) {
+  EXPECT_EQ(Error(kMinimal, {"train.loss=null"}).substr(0, 53),
+            "--set train.loss=null: 'train.loss' must be one of da");
+  EXPECT_EQ(Error(kMinimal, {"train.lr=null"}),
+            "--set train.lr=null: 'train.lr' must be greater than 0, not 0");
+  EXPECT_EQ(Error(kMinimal, {"patience=null"}),
+            "--set patience=null: 'patience.trainer_s' must be greater than 0, not 0");
+  EXPECT_EQ(Error(kMinimal, {"measure=null"}),
+            "--set measure=null: 'measure.isolation_min' must be one of namespaces, landlock, "
+            "cgroups, not ''; did you mean 'cgroups'?");
+  for (const char* section : {"warmup=null", "cluster=null", "eval=null"}) {
+    EXPECT_EQ(Error(kMinimal, {section}), "(accepted)") << section;
+  }
 }
 
 TEST(CampaignParserTest, RefusesWhatCannotWork) {

@@ -11,9 +11,6 @@
 namespace whetstone {
 namespace {
 
-constexpr int kConcurrencyMax = 1024;
-constexpr double kTimeoutMin = 0.001, kTimeoutMax = 1e6;  // seconds
-
 absl::Status CheckUrl(const std::string& url, const RuleChecks& rules) {
   const bool known = absl::StartsWith(url, "http://") || absl::StartsWith(url, "https://");
   if (!known || url.find_first_of(" ?#") != std::string::npos) {
@@ -67,11 +64,6 @@ absl::Status CheckEndpoint(const v1::Campaign& campaign, const RuleChecks& rules
                        "is the name of an environment variable, not the key itself: letters, "
                        "digits and '_'");
   }
-  RETURN_IF_ERROR(rules.Within("policy.concurrency", policy.concurrency(), 1, kConcurrencyMax + 1));
-  RETURN_IF_ERROR(
-      rules.AtLeast("policy.requests_max", static_cast<double>(policy.requests_max()), 0));
-  RETURN_IF_ERROR(rules.AtLeast("policy.tokens_max", static_cast<double>(policy.tokens_max()), 0));
-  RETURN_IF_ERROR(rules.Within("policy.timeout_s", policy.timeout_s(), kTimeoutMin, kTimeoutMax));
   return CheckOthers(campaign, rules);
 }
 

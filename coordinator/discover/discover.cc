@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "common/host.h"
 #include "common/problem/problem_hash.h"
+#include "common/source_place.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/setting_changes.h"
@@ -237,17 +238,16 @@ class Search {
   absl::StatusOr<CampaignPlan> Plan(const v1::Campaign& campaign,
                                     const std::vector<std::string>& sets) const {
     if (campaign.has_cluster()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(WhereInCampaign(options_.campaign, sets, "cluster"),
-                       ": 'cluster': whet discover works on this machine alone; leave it out"));
+      return ErrorAt(PlaceInCampaign(options_.campaign, sets, "cluster"),
+                     "'cluster': whet discover works on this machine alone; leave it out");
     }
     const std::string id = NewCampaignId(campaign.name());
     ASSIGN_OR_RETURN(CampaignPlan plan,
                      BuildPlan(campaign, id, CheckpointDir(campaign, RunPaths(RunRoot()), id)));
-    const auto where = [&](const std::string& key) {
-      return WhereInCampaign(options_.campaign, sets, key);
+    const auto place = [&](const std::string& key) {
+      return PlaceInCampaign(options_.campaign, sets, key);
     };
-    RETURN_IF_ERROR(CheckLocalModel(plan, where, signals_).status());
+    RETURN_IF_ERROR(CheckLocalModel(plan, place, signals_).status());
     return plan;
   }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "common/source_place.h"
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/model_rules.h"
 #include "coordinator/doctor/campaign_check.h"
@@ -60,7 +61,9 @@ int RunDoctor(const DoctorOptions& options, Console* console) {
   }
   const auto campaign = LoadCampaign(options.campaign_path, options.sets);
   if (!campaign.ok()) {
-    found({Level::kFail, "campaign", std::string(campaign.status().message()),
+    found({Level::kFail, "campaign",
+           console->json() ? std::string(campaign.status().message())
+                           : WithExcerpt(campaign.status()),
            "edit " + options.campaign_path});
   } else {
     found({Level::kOk, "campaign", options.campaign_path, ""});

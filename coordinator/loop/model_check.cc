@@ -30,13 +30,13 @@ v1::InspectModelRequest RequestOf(const CampaignPlan& plan) {
   return request;
 }
 
-// Returns the first broken rule as an error. `where` may be empty.
+// Returns the first broken rule as an error. `place` may be empty.
 absl::Status Refusal(const std::vector<BrokenRule>& broken,
-                     const std::function<std::string(const std::string& key)>& where) {
+                     const std::function<SourcePlace(const std::string& key)>& place) {
   if (broken.empty()) return absl::OkStatus();
   const BrokenRule& first = broken.front();
-  return absl::InvalidArgumentError(
-      absl::StrCat(where ? where(first.key) + ": " : "", "'", first.key, "': ", first.what));
+  const std::string what = absl::StrCat("'", first.key, "': ", first.what);
+  return place ? ErrorAt(place(first.key), what) : absl::InvalidArgumentError(what);
 }
 
 absl::StatusOr<v1::InspectModelResponse> Inspect(const v1::InspectModelRequest& request,
@@ -70,13 +70,13 @@ absl::StatusOr<v1::InspectModelResponse> Inspect(const v1::InspectModelRequest& 
 }  // namespace
 
 absl::StatusOr<CheckedModel> CheckLocalModel(
-    const CampaignPlan& plan, const std::function<std::string(const std::string& key)>& where,
+    const CampaignPlan& plan, const std::function<SourcePlace(const std::string& key)>& place,
     const StopSignals* signals) {
   const v1::InspectModelRequest request = RequestOf(plan);
   ASSIGN_OR_RETURN(const v1::InspectModelResponse response,
                    InspectModelLocally(plan.campaign.policy(), request, /*bin_dir=*/"",
                                        [signals] { return signals->stopped(); }));
-  RETURN_IF_ERROR(Refusal(CheckModelRules(plan.campaign, request, response), where));
+  RETURN_IF_ERROR(Refusal(CheckModelRules(plan.campaign, request, response), place));
   const LongestPrompt longest = FindLongestPrompt(request, response);
   return CheckedModel{response.model(), longest.name, longest.tokens};
 }

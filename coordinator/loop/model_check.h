@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/source_place.h"
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/rpc/trainer_client.h"
 #include "coordinator/terminal/stop_signals.h"
@@ -22,11 +23,11 @@ struct CheckedModel {
 };
 
 // CheckLocalModel is for a campaign without a cluster: it asks `whet-trainer inspect`, or the
-// campaign's endpoint, and starts nothing else. `where` says where a key of the campaign was given.
-// INVALID_ARGUMENT "WHERE: 'KEY': …" says what is wrong with the models, or with the campaign
+// campaign's endpoint, and starts nothing else. `place` says where a key of the campaign was given.
+// INVALID_ARGUMENT "PLACE: 'KEY': …" says what is wrong with the models, or with the campaign
 // beside them; other errors are those of InspectModelLocally. `signals` is borrowed.
 absl::StatusOr<CheckedModel> CheckLocalModel(
-    const CampaignPlan& plan, const std::function<std::string(const std::string& key)>& where,
+    const CampaignPlan& plan, const std::function<SourcePlace(const std::string& key)>& place,
     const StopSignals* signals);
 
 // CheckRemoteModel is for one with a cluster: it asks the trainer there, again for up to a minute

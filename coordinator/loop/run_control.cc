@@ -5,10 +5,10 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/grpc_status.h"
+#include "common/nearest.h"
 #include "common/status_macros.h"
 #include "coordinator/journal/pause_file.h"
 #include "coordinator/journal/worker_list.h"
@@ -37,8 +37,8 @@ absl::StatusOr<int> Find(const std::vector<v1::WorkerStatus>& workers, const std
     if (!IsGone(workers[w])) names.push_back(workers[w].name());
   }
   std::sort(names.begin(), names.end());
-  return absl::NotFoundError(absl::StrCat("this run has no worker '", name, "'; there are: ",
-                                          names.empty() ? "none" : absl::StrJoin(names, ", ")));
+  return absl::NotFoundError(
+      absl::StrCat("this run has no worker '", name, "'", DidYouMean(name, names)));
 }
 
 template <typename T>

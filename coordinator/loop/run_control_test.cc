@@ -199,7 +199,8 @@ TEST_F(RunControlTest, WorkersJoinAndLeave) {
   EXPECT_EQ(WorkerListText(), "cpu01 cpu02:/w.sock");
   const absl::Status unknown = Leave(true, "cpu3");
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(unknown.message(), "this run has no worker 'cpu3'; there are: cpu01, cpu02");
+  EXPECT_EQ(unknown.message(),
+            "this run has no worker 'cpu3'; did you mean 'cpu01'? There are: cpu01, cpu02");
 
   ASSERT_TRUE(Leave(true, "cpu01").ok());
   ASSERT_TRUE(Lists("cpu01 GONE (drained), cpu02 UP"));

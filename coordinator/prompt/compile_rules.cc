@@ -2,23 +2,15 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/problem/compile_flags.h"
-#include "common/status_macros.h"
 
 namespace whetstone {
 namespace {
 
-constexpr int kThreadsMax = 64;
-
 absl::Status CheckThreads(const FrontMatter& front, const v1::CompileRules& rules) {
   const int threads = rules.threads();
-  if (threads < 1 || threads > kThreadsMax) {
-    return front.Error("compile.threads",
-                       absl::StrCat("threads must be 1 to ", kThreadsMax, ", not ", threads));
-  }
   const bool allowed =
       std::find(rules.allow().begin(), rules.allow().end(), "threads") != rules.allow().end();
   if (threads == 1 || allowed) return absl::OkStatus();
@@ -30,10 +22,6 @@ absl::Status CheckThreads(const FrontMatter& front, const v1::CompileRules& rule
 
 absl::Status ReadCompileRules(const FrontMatter& front, v1::Problem* problem) {
   const v1::CompileRules& rules = *problem->mutable_compile() = front.keys().compile();
-  if (front.Given("compile.compiler")) {
-    RETURN_IF_ERROR(front.RequireOneOf("compile.compiler", rules.compiler(), {"g++", "clang++"}));
-  }
-  RETURN_IF_ERROR(front.RequireOneOf("compile.std", rules.std(), {"c++17", "c++20", "c++23"}));
   for (const std::string& flag : rules.flags()) {
     if (IsTuningFlag(flag)) continue;
     return front.Error(
@@ -46,10 +34,6 @@ absl::Status ReadCompileRules(const FrontMatter& front, v1::Problem* problem) {
     return front.Error("compile.headers",
                        absl::StrCat("'", header, "' is not a header's name: write immintrin.h, ",
                                     "not <immintrin.h>"));
-  }
-  for (int i = 0; i < rules.allow_size(); ++i) {
-    RETURN_IF_ERROR(front.RequireOneOf(absl::StrCat("compile.allow[", i, "]"), rules.allow(i),
-                                       {"target", "pragma", "static", "asm", "threads"}));
   }
   return CheckThreads(front, rules);
 }

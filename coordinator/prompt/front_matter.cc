@@ -3,10 +3,14 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/source_place.h"
 #include "common/status_macros.h"
+#include "coordinator/yaml/yaml_limits.h"
+#include "coordinator/yaml/yaml_schema.h"
 
 namespace whetstone {
 namespace {
@@ -28,11 +32,19 @@ absl::StatusOr<FrontMatter> FrontMatter::Parse(absl::string_view yaml, absl::str
   front.source_ = std::make_unique<YamlMessage>(front.keys_.get(), kDialect);
   RETURN_IF_ERROR(front.source_->MergeDefaults(kDefaults, "front_matter.cc"));
   RETURN_IF_ERROR(front.source_->Merge(yaml, std::string(name), first_line));
+  RETURN_IF_ERROR(CheckLimits(*front.source_));
   return front;
 }
 
+nlohmann::ordered_json FrontMatter::Schema() {
+  v1::FrontMatter keys;
+  YamlMessage defaults(&keys, kDialect);
+  CHECK(defaults.Merge(kDefaults, "front_matter.cc").ok());
+  return YamlSchema(defaults, "Front matter of a Whetstone problem (prompts/README.md)");
+}
+
 absl::Status FrontMatter::Error(const std::string& key, absl::string_view what) const {
-  return absl::InvalidArgumentError(absl::StrCat(Where(key), ": ", what));
+  return ErrorAt(source_->Place(key), what);
 }
 
 absl::Status FrontMatter::Require(const std::string& key) const {

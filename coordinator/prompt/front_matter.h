@@ -11,6 +11,7 @@
 #define WHETSTONE_COORDINATOR_PROMPT_FRONT_MATTER_H_
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,9 +27,13 @@ namespace whetstone {
 class FrontMatter {
  public:
   // `first_line` is the line of the file `name` on which `yaml` begins. INVALID_ARGUMENT
-  // "NAME:LINE: WHAT": not YAML, an unknown key, a value of the wrong type.
+  // "NAME:LINE: WHAT", with that line (common/source_place.h): not YAML, an unknown key, a value of
+  // the wrong type, an unknown word, a number out of bounds.
   static absl::StatusOr<FrontMatter> Parse(absl::string_view yaml, absl::string_view name,
                                            int first_line);
+
+  // Returns the JSON Schema of front matter (yaml_schema.h).
+  static nlohmann::ordered_json Schema();
 
   // Returns the values, the defaults of `compile` and `limits` among them.
   const v1::FrontMatter& keys() const { return *keys_; }
@@ -38,7 +43,7 @@ class FrontMatter {
   // section around it.
   std::string Where(const std::string& key) const { return source_->Where(key); }
 
-  // Returns INVALID_ARGUMENT "FILE:LINE: WHAT", at the line of `key`.
+  // Returns INVALID_ARGUMENT "FILE:LINE: WHAT", with the line of `key`.
   absl::Status Error(const std::string& key, absl::string_view what) const;
   // Fails if `key` is not given. Every failure, here and below, is as Error returns it.
   absl::Status Require(const std::string& key) const;

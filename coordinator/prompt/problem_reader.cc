@@ -19,9 +19,6 @@ namespace whetstone {
 namespace {
 
 constexpr size_t kIdLengthMax = 64;
-constexpr double kSecondsMin = 0.001;
-constexpr double kSecondsMax = 3600;
-constexpr int64_t kMemoryMbMax = 65536;
 
 absl::Status ReadId(const FrontMatter& front, v1::Problem* problem) {
   RETURN_IF_ERROR(front.Require("id"));
@@ -67,11 +64,6 @@ bool OutputsAreIntegers(const v1::Problem& problem) {
   });
 }
 
-absl::Status CheckTolerance(const FrontMatter& front, const std::string& key, double value) {
-  if (value >= 0 && value < 1) return absl::OkStatus();
-  return front.Error(key, absl::StrCat("'", key, "' must be at least 0 and below 1, not ", value));
-}
-
 absl::Status ReadCompare(const FrontMatter& front, v1::Problem* problem) {
   v1::Compare* compare = problem->mutable_compare();
   if (!front.Given("compare")) {
@@ -91,9 +83,7 @@ absl::Status ReadCompare(const FrontMatter& front, v1::Problem* problem) {
   if (compare->rule() == v1::Compare::SCALED) {
     RETURN_IF_ERROR(front.AllowOnly("compare", *compare, {"rule", "rtol"}, "with 'rule: scaled'"));
   }
-  RETURN_IF_ERROR(CheckTolerance(front, "compare.atol", compare->atol()));
-  RETURN_IF_ERROR(front.Require("compare.rtol"));
-  return CheckTolerance(front, "compare.rtol", compare->rtol());
+  return front.Require("compare.rtol");
 }
 
 absl::Status ReadCost(const FrontMatter& front, v1::Problem* problem) {
@@ -108,22 +98,6 @@ absl::Status ReadCost(const FrontMatter& front, v1::Problem* problem) {
 
 absl::Status ReadLimits(const FrontMatter& front, v1::Problem* problem) {
   const v1::Limits& limits = *problem->mutable_limits() = front.keys().limits();
-  const struct {
-    const char* key;
-    double value;
-  } kSeconds[] = {{"limits.compile_s", limits.compile_s()},
-                  {"limits.run_s", limits.run_s()},
-                  {"limits.total_s", limits.total_s()}};
-  for (const auto& [key, value] : kSeconds) {
-    if (value >= kSecondsMin && value <= kSecondsMax) continue;
-    return front.Error(key, absl::StrCat("'", key, "' must be ", kSecondsMin, " to ", kSecondsMax,
-                                         " s, not ", value));
-  }
-  if (limits.memory_mb() < 1 || limits.memory_mb() > kMemoryMbMax) {
-    return front.Error("limits.memory_mb",
-                       absl::StrCat("'limits.memory_mb' must be 1 to ", kMemoryMbMax, ", not ",
-                                    limits.memory_mb()));
-  }
   if (limits.run_s() > limits.total_s()) {
     return front.Error(
         "limits.run_s",

@@ -292,7 +292,7 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
       {"sizes: {", "compile: {threads: 2}\nsizes: {",
        "p.md:9: 2 threads, but 'threads' is not in compile.allow"},
       {"sizes: {", "limits: {run_s: 0}\nsizes: {",
-       "p.md:9: 'limits.run_s' must be 0.001 to 3600 s, not 0"},
+       "p.md:9: 'limits.run_s' must be 0.001 to 3600, not 0"},
       {"sizes: {", "limits: {run_s: 60}\nsizes: {",
        "p.md:9: 'limits.run_s' (60) is above 'limits.total_s' (30), which bounds the whole "
        "verdict"},

@@ -7,7 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "common/nearest.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/eval_row.h"
@@ -146,9 +147,8 @@ absl::StatusOr<std::map<std::string, IncumbentEntry>> IncumbentsOf(const RunSumm
   if (found != summary.incumbents.end()) return std::map<std::string, IncumbentEntry>{*found};
   std::vector<std::string> known;
   for (const auto& [id, incumbent] : summary.incumbents) known.push_back(id);
-  return absl::NotFoundError(
-      absl::StrCat("no program of '", problem, "' in ", summary.run_dir,
-                   "; there are: ", known.empty() ? "none" : absl::StrJoin(known, ", ")));
+  return absl::NotFoundError(absl::StrCat("no program of '", problem, "' in ", summary.run_dir,
+                                          DidYouMean(problem, known)));
 }
 
 double ValueAt(const std::map<std::string, double>& values, const std::string& key) {

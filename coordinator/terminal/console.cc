@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "common/source_place.h"
 #include "common/unique_fd.h"
 #include "coordinator/terminal/people_sink.h"
 
@@ -72,7 +73,7 @@ void Console::Result(const nlohmann::ordered_json& object) {
 int Console::Fail(const absl::Status& status) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    log_->error(std::string(status.message()));
+    log_->error(WithExcerpt(status));
   }
   Result({{"error", std::string(status.message())},
           {"code", absl::StatusCodeToString(status.code())}});

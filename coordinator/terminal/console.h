@@ -46,7 +46,8 @@ class Console {
   void Status(const std::string& text);
   // Prints the command's result: with --json one line on stdout, else nothing.
   void Result(const nlohmann::ordered_json& object);
-  // Prints the error (and as JSON {"error": …, "code": …}); returns the exit code it stands for.
+  // Prints the error, with the line of a file that it is about where it has one (source_place.h),
+  // and as JSON {"error": …, "code": …}; returns the exit code it stands for.
   int Fail(const absl::Status& status);
 
  private:

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/file.h"
+#include "common/source_place.h"
 
 namespace whetstone {
 namespace {
@@ -56,6 +57,13 @@ TEST(ConsoleTest, WithJsonStdoutHasResultsAlone) {
   EXPECT_EQ(printed.out,
             "{\"steps\":1}\n{\"error\":\"no such file\",\"code\":\"INVALID_ARGUMENT\"}\n");
   EXPECT_EQ(printed.error, "step 1: {} %s\n! look at this\nwhet: no such file\n");
+}
+
+TEST(ConsoleTest, TheLineOfAFileIsForPeople) {
+  const absl::Status status = ErrorAt({"c.yaml:2", "lr: 0", 2, 4}, "'lr' is 0");
+  const Printed printed = Capture([&] { Console(/*json=*/true).Fail(status); });
+  EXPECT_EQ(printed.error, "whet: c.yaml:2: 'lr' is 0\n    2 | lr: 0\n      |     ^\n");
+  EXPECT_EQ(printed.out, "{\"error\":\"c.yaml:2: 'lr' is 0\",\"code\":\"INVALID_ARGUMENT\"}\n");
 }
 
 TEST(ConsoleTest, TheLogHasTimesAndLevels) {

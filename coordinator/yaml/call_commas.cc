@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/source_place.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
@@ -33,14 +34,16 @@ class CommaHider {
       }
     }
     if (depth_ > 0) {
-      return ErrorAt(open_line_, "a '{' or '[' opened here is never closed");
+      return Wrong(open_at_, open_line_, "a '{' or '[' opened here is never closed");
     }
     return std::move(out_);
   }
 
  private:
-  absl::Status ErrorAt(int line, absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(name_, ":", line, ": ", what));
+  absl::Status Wrong(size_t at, int line, absl::string_view what) const {
+    const size_t begin = text_.substr(0, at).rfind('\n') + 1;  // none: npos + 1 is 0
+    const absl::string_view text = text_.substr(begin, text_.find('\n', begin) - begin);
+    return ErrorAt({absl::StrCat(name_, ":", line), std::string(text), line, at - begin}, what);
   }
   char Peek(size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\n';
@@ -63,8 +66,11 @@ class CommaHider {
     if (at_ < text_.size()) Copy();
   }
   absl::Status Open() {
-    if (depth_ == 0) open_line_ = line_;
-    if (++depth_ > kDepthMax) return ErrorAt(line_, "nested too deeply");
+    if (depth_ == 0) {
+      open_line_ = line_;
+      open_at_ = at_;
+    }
+    if (++depth_ > kDepthMax) return Wrong(at_, line_, "nested too deeply");
     parentheses_ = 0;
     Copy();
     return absl::OkStatus();
@@ -102,7 +108,7 @@ class CommaHider {
       const bool separator =
           (c == ':' || (c == '-' && value_start)) && (Peek(1) == ' ' || Peek(1) == '\n');
       if (c == '-' && separator && ++dashes > kDepthMax) {
-        return ErrorAt(line_, "nested too deeply");
+        return Wrong(at_, line_, "nested too deeply");
       }
       if (separator) {
         value_start = true;
@@ -148,6 +154,7 @@ class CommaHider {
   absl::string_view name_;
   int line_;
   int open_line_ = 0;
+  size_t open_at_ = 0;
   int depth_ = 0;
   int parentheses_ = 0;
   size_t at_ = 0;

@@ -19,9 +19,9 @@ namespace whetstone {
 
 // Puts a private-use character in place of each such comma and bracket; everything else stays as it
 // is.
-// INVALID_ARGUMENT "NAME:LINE: WHAT", the text's first line being `first_line`: a collection that
-// is never closed, more than eight collections in each other (no recursive reader may see a
-// hostile depth), or such a character in the text.
+// INVALID_ARGUMENT "NAME:LINE: WHAT" (common/source_place.h), the text's first line being
+// `first_line`: a collection that is never closed, more than eight collections in each other (no
+// recursive reader may see a hostile depth), or such a character in the text.
 absl::StatusOr<std::string> HideCallCommas(absl::string_view text, absl::string_view name,
                                            int first_line);
 

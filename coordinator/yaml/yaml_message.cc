@@ -5,14 +5,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -20,6 +19,7 @@
 #include "common/nearest.h"
 #include "common/status_macros.h"
 #include "coordinator/yaml/call_commas.h"
+#include "coordinator/yaml/message_shape.h"
 #include "whetstone/v1/yaml.pb.h"
 
 namespace whetstone {
@@ -33,30 +33,13 @@ using google::protobuf::Reflection;
 
 std::string Quoted(const std::string& text) { return absl::StrCat("'", text, "'"); }
 
-bool IsMessage(const FieldDescriptor* field) {
-  return field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-}
-
-// Says whether the field is a map with keys of the author's own.
-bool IsKeyed(const FieldDescriptor* field) {
-  if (!field->is_repeated() || !IsMessage(field)) return false;
-  const Descriptor* entry = field->message_type();
-  return entry->field_count() == 2 && entry->FindFieldByName("key") != nullptr &&
-         entry->FindFieldByName("value") != nullptr;
-}
-
-// Returns a value of an enum as YAML has it; empty for the one that cannot be written.
-std::string EnumWord(const EnumValueDescriptor* value) {
-  return absl::EndsWith(value->name(), "_UNSPECIFIED") ? "" : absl::AsciiStrToLower(value->name());
-}
-
 // A Walker makes one walk over one source.
 class Walker {
  public:
-  // `where` names the line of a mark; `record` is told every key met, and every element of a list.
-  Walker(const YamlDialect& dialect, std::function<std::string(const YAML::Mark&)> where,
-         std::function<void(const std::string& key, const std::string& where)> record)
-      : dialect_(dialect), where_(std::move(where)), record_(std::move(record)) {}
+  // `record` is told every key met, and every element of a list, and where it stands.
+  Walker(const YamlDialect& dialect, const YamlSource& source,
+         std::function<void(const std::string& key, const YAML::Mark& mark)> record)
+      : dialect_(dialect), source_(source), record_(std::move(record)) {}
 
   absl::Status Map(const YAML::Node& node, const std::string& path, Message* message) {
     const Descriptor& descriptor = *message->GetDescriptor();
@@ -79,21 +62,24 @@ class Walker {
     return Quoted(Text(node));
   }
 
-  void Record(const std::string& key, const std::string& where) {
-    last_ = where;
-    record_(key, where);
+  void Record(const std::string& key, const YAML::Mark& mark) {
+    last_ = mark;
+    record_(key, mark);
   }
 
+  absl::Status Error(const YAML::Mark& mark, const std::string& what) const {
+    return ErrorAt(source_.At(mark.line, mark.column), what);
+  }
   absl::Status Error(const YAML::Node& node, const std::string& what) const {
-    return absl::InvalidArgumentError(absl::StrCat(where_(node.Mark()), ": ", what));
+    return Error(node.Mark(), what);
   }
 
   absl::Status MustBe(const YAML::Node& node, const std::string& key,
                       const std::string& what) const {
     // The mark of an empty value is that of what follows: the line of its key says more.
-    return absl::InvalidArgumentError(absl::StrCat(
-        node.IsNull() ? last_ : where_(node.Mark()), ": ",
-        key.empty() ? "the top level" : Quoted(key), " must be ", what, ", not ", Describe(node)));
+    return Error(node.IsNull() ? last_ : node.Mark(),
+                 absl::StrCat(key.empty() ? "the top level" : Quoted(key), " must be ", what,
+                              ", not ", Describe(node)));
   }
 
   absl::Status MustBeOneOf(const YAML::Node& node, const std::string& key,
@@ -104,9 +90,7 @@ class Walker {
 
   absl::Status UnknownName(const YAML::Node& node, const std::string& path,
                            const Descriptor& descriptor) const {
-    std::vector<std::string> names;
-    for (int i = 0; i < descriptor.field_count(); ++i) names.push_back(descriptor.field(i)->name());
-    return Error(node, UnknownKey(path, Text(node), names));
+    return Error(node, UnknownKey(path, Text(node), KeysOf(&descriptor)));
   }
 
   absl::Status CheckSize(const YAML::Node& node, const std::string& key) const {
@@ -134,7 +118,7 @@ class Walker {
       if (!seen.insert(name).second) {
         return Error(entry.first, absl::StrCat(Quoted(key), " is given twice"));
       }
-      Record(key, where_(entry.first.Mark()));
+      Record(key, entry.first.Mark());
       RETURN_IF_ERROR(visit(entry.first, key, entry.second));
     }
     return absl::OkStatus();
@@ -164,7 +148,7 @@ class Walker {
     int i = 0;
     for (const YAML::Node& element : node) {
       const std::string element_key = absl::StrCat(key, "[", i++, "]");
-      Record(element_key, where_(element.Mark()));
+      Record(element_key, element.Mark());
       if (IsMessage(field)) {
         Message* added = message->GetReflection()->AddMessage(message, field);
         RETURN_IF_ERROR(SubMessage(element, element_key, added));
@@ -188,10 +172,10 @@ class Walker {
 
   absl::Status SubMessage(const YAML::Node& node, const std::string& key, Message* message) {
     const Descriptor* descriptor = message->GetDescriptor();
-    const FieldDescriptor* plain = descriptor->FindFieldByName("plain");
+    const FieldDescriptor* plain = PlainField(descriptor);
     if (plain == nullptr) return Map(node, key, message);
     if (!node.IsMap()) return Scalar(node, key, plain, message);
-    return Field(node, key, descriptor->field(1 - plain->index()), message);
+    return Field(node, key, MapBesidePlain(descriptor), message);
   }
 
   absl::Status Scalar(const YAML::Node& node, const std::string& key, const FieldDescriptor* field,
@@ -242,17 +226,12 @@ class Walker {
         return store(&Reflection::SetUInt64, &Reflection::AddUInt64, value);
       }
       case FieldDescriptor::CPPTYPE_ENUM: {
-        std::vector<std::string> words;
         for (int i = 0; i < field->enum_type()->value_count(); ++i) {
           const EnumValueDescriptor* value = field->enum_type()->value(i);
-          const std::string word = EnumWord(value);
-          if (word.empty()) continue;
-          if (node.IsScalar() && word == text) {
-            return store(&Reflection::SetEnum, &Reflection::AddEnum, value);
-          }
-          words.push_back(word);
+          if (!node.IsScalar() || text.empty() || EnumWord(value) != text) continue;
+          return store(&Reflection::SetEnum, &Reflection::AddEnum, value);
         }
-        return MustBeOneOf(node, key, words);
+        return MustBeOneOf(node, key, WordsOf(field));
       }
       default:
         return absl::InternalError(absl::StrCat("no YAML form for the type of ", key));
@@ -260,23 +239,27 @@ class Walker {
   }
 
   const YamlDialect& dialect_;
-  const std::function<std::string(const YAML::Mark&)> where_;
-  const std::function<void(const std::string&, const std::string&)> record_;
+  const YamlSource& source_;
+  const std::function<void(const std::string&, const YAML::Mark&)> record_;
   // The key or element that was recorded last stands at `last_`.
-  std::string last_;
+  YAML::Mark last_;
 };
 
-absl::StatusOr<YAML::Node> LoadYaml(absl::string_view text, const std::string& name, int first_line,
-                                    const YamlDialect& dialect) {
+// As YamlSource has it: a `first_line` of 0 is that of no file.
+absl::StatusOr<YamlSource> MakeSource(absl::string_view text, const std::string& name,
+                                      int first_line, const YamlDialect& dialect) {
   std::string yaml(text);
   if (dialect.calls) {
     ASSIGN_OR_RETURN(yaml, HideCallCommas(text, name, first_line));
   }
+  return YamlSource(name, std::move(yaml), first_line, dialect.calls);
+}
+
+absl::StatusOr<YAML::Node> LoadYaml(const YamlSource& source) {
   try {
-    return YAML::Load(yaml);
+    return YAML::Load(source.text());
   } catch (const YAML::Exception& e) {
-    const int line = e.mark.is_null() ? first_line : e.mark.line + first_line;
-    return absl::InvalidArgumentError(absl::StrCat(name, ":", line, ": not valid YAML: ", e.msg));
+    return ErrorAt(source.At(e.mark.line, e.mark.column), absl::StrCat("not valid YAML: ", e.msg));
   }
 }
 
@@ -295,25 +278,26 @@ std::string UnknownKey(const std::string& section, absl::string_view name,
                       Nearest(name, known), "'? Keys here: ", absl::StrJoin(known, ", "));
 }
 
-absl::Status YamlMessage::Read(
-    absl::string_view yaml, const std::string& name, int first_line,
-    const std::function<void(const std::string&, const std::string&)>& record) {
-  ASSIGN_OR_RETURN(const YAML::Node root, LoadYaml(yaml, name, first_line, dialect_));
+absl::Status YamlMessage::Read(absl::string_view yaml, const std::string& name, int first_line,
+                               bool given) {
+  ASSIGN_OR_RETURN(const YamlSource source, MakeSource(yaml, name, first_line, dialect_));
+  ASSIGN_OR_RETURN(const YAML::Node root, LoadYaml(source));
   whole_ = first_line > 1 ? absl::StrCat(name, ":", first_line) : name;
   if (root.IsNull()) return absl::OkStatus();
-  const auto where = [&](const YAML::Mark& mark) {
-    return absl::StrCat(name, ":", mark.is_null() ? first_line : mark.line + first_line);
+  const auto record = [&](const std::string& key, const YAML::Mark& mark) {
+    if (given) given_[key] = {sources_.size(), mark.line, mark.column};
   };
-  return Walker(dialect_, where, record).Map(root, "", message_);
+  const absl::Status status = Walker(dialect_, source, record).Map(root, "", message_);
+  sources_.push_back(source);
+  return status;
 }
 
 absl::Status YamlMessage::MergeDefaults(absl::string_view yaml, const std::string& name) {
-  return Read(yaml, name, 1, [](const std::string&, const std::string&) {});
+  return Read(yaml, name, 1, /*given=*/false);
 }
 
 absl::Status YamlMessage::Merge(absl::string_view yaml, const std::string& name, int first_line) {
-  return Read(yaml, name, first_line,
-              [this](const std::string& key, const std::string& where) { given_[key] = where; });
+  return Read(yaml, name, first_line, /*given=*/true);
 }
 
 absl::Status YamlMessage::Set(const std::string& assignment) {
@@ -324,28 +308,33 @@ absl::Status YamlMessage::Set(const std::string& assignment) {
         absl::StrCat(where, ": must look like KEY=VALUE, as in --set train.steps=4"));
   }
   const std::vector<std::string> keys = absl::StrSplit(assignment.substr(0, equals), '.');
-  ASSIGN_OR_RETURN(YAML::Node node, LoadYaml(assignment.substr(equals + 1), where, 1, dialect_));
+  ASSIGN_OR_RETURN(const YamlSource source,
+                   MakeSource(assignment.substr(equals + 1), where, /*first_line=*/0, dialect_));
+  ASSIGN_OR_RETURN(YAML::Node node, LoadYaml(source));
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
     YAML::Node map(YAML::NodeType::Map);
     map.force_insert(*key, node);
     node.reset(map);
   }
-  const auto record = [this, &where](const std::string& key, const std::string&) {
-    given_[key] = where;
+  const auto record = [&](const std::string& key, const YAML::Mark& mark) {
+    given_[key] = {sources_.size(), mark.line, mark.column};
   };
-  return Walker(
-             dialect_, [&](const YAML::Mark&) { return where; }, record)
-      .Map(node, "", message_);
+  const absl::Status status = Walker(dialect_, source, record).Map(node, "", message_);
+  sources_.push_back(source);
+  return status;
 }
 
-std::string YamlMessage::Where(const std::string& key) const {
+SourcePlace YamlMessage::Place(const std::string& key) const {
   for (std::string at = key; !at.empty();) {
     const auto it = given_.find(at);
-    if (it != given_.end()) return it->second;
+    if (it != given_.end()) {
+      const Position& position = it->second;
+      return sources_[position.source].At(position.line, position.column);
+    }
     const size_t dot = at.find_last_of(".[");
     at = dot == std::string::npos ? "" : at.substr(0, dot);
   }
-  return whole_;
+  return {whole_, "", 0, 0};
 }
 
 }  // namespace whetstone

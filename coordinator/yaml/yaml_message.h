@@ -8,7 +8,8 @@
 //
 // Scalars replace, maps merge, lists replace as a whole, and `null` takes a key back out. An
 // unknown key, a key given twice or a value of the wrong type is INVALID_ARGUMENT: "FILE:LINE: what
-// is wrong", with the nearest key or word where one is misspelt. It is not thread-safe.
+// is wrong", with the nearest key or word where one is misspelt, and the line
+// (common/source_place.h). It is not thread-safe.
 //
 // The schema says what YAML has and protobuf has not:
 // - A value of an enum is written in lower case; the one named …_UNSPECIFIED cannot be written.
@@ -17,19 +18,21 @@
 // - A message with a field `plain` is a plain value, which goes there, or the map that its other
 //   field is.
 // - The option `must_be` (proto/whetstone/v1/yaml.proto) words the message about a wrong value.
+//   Which values there may be, the other options say: yaml_limits.h, once all sources are read.
 #ifndef WHETSTONE_COORDINATOR_YAML_YAML_MESSAGE_H_
 #define WHETSTONE_COORDINATOR_YAML_YAML_MESSAGE_H_
 
 #include <google/protobuf/message.h>
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/source_place.h"
+#include "coordinator/yaml/yaml_source.h"
 
 namespace whetstone {
 
@@ -64,22 +67,34 @@ class YamlMessage {
   // too.
   absl::Status Set(const std::string& assignment);
 
-  // Says where the key's value came from: "campaign.yaml:7" or "--set a.b=1". For a key nobody
-  // gave, that of the nearest enclosing section; if there is none, the `name` of the last Merge,
-  // with its `first_line` where the text is only a part of the file. Keys look like "a.b", and
-  // "a[2].b" below an element of a list.
-  std::string Where(const std::string& key) const;
+  const google::protobuf::Message& message() const { return *message_; }
+  const YamlDialect& dialect() const { return dialect_; }
+
+  // Says where the key's value came from: "campaign.yaml:7", with that line, or "--set a.b=1". For
+  // a key nobody gave, that of the nearest enclosing section; if there is none, the `name` of the
+  // last Merge, with its `first_line` where the text is only a part of the file. Keys look like
+  // "a.b", and "a[2].b" below an element of a list.
+  SourcePlace Place(const std::string& key) const;
+  // Returns the name of that place.
+  std::string Where(const std::string& key) const { return Place(key).name; }
   // Says whether a source other than the defaults gave this key.
   bool Given(const std::string& key) const { return given_.count(key) > 0; }
 
  private:
-  absl::Status Read(absl::string_view yaml, const std::string& name, int first_line,
-                    const std::function<void(const std::string&, const std::string&)>& record);
+  // A key stands in `sources_[source]`, at this mark of yaml-cpp's.
+  struct Position {
+    size_t source;
+    int line;
+    int column;
+  };
+
+  absl::Status Read(absl::string_view yaml, const std::string& name, int first_line, bool given);
 
   google::protobuf::Message* const message_;
   const YamlDialect dialect_;
-  std::string whole_;                         // what Where says of the last source as a whole
-  std::map<std::string, std::string> given_;  // key → where it was given
+  std::string whole_;  // the name of the last source as a whole
+  std::vector<YamlSource> sources_;
+  std::map<std::string, Position> given_;
 };
 
 }  // namespace whetstone

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/source_place.h"
 #include "whetstone/v1/front_matter.pb.h"
 
 namespace whetstone {
@@ -53,6 +54,43 @@ TEST(YamlMessageTest, EnumsAreWrittenInLowerCase) {
             "'rule_unspecified'; did you mean 'elementwise'?");
   EXPECT_EQ(Error("compare: {rule: [exact]}"),
             "f.md:2: 'compare.rule' must be one of exact, scaled, elementwise, not a list");
+}
+
+// Returns the line that comes with what Merge says about `yaml`.
+std::string Shown(absl::string_view yaml, const YamlDialect& dialect = {}) {
+  v1::FrontMatter message;
+  return ExcerptOf(YamlMessage(&message, dialect).Merge(yaml, "f.md", 2));
+}
+
+TEST(YamlMessageTest, AnErrorShowsItsLine) {
+  EXPECT_EQ(Shown("id: x\ncost: {flop: 1}"), "    3 | cost: {flop: 1}\n      |        ^");
+  EXPECT_EQ(Shown("cost:\n  flops: [1]\n"), "    3 |   flops: [1]\n      |          ^")
+      << "a wrong value is what the caret stands below";
+  EXPECT_EQ(Shown("cost:\nid: x", {.null_clears = false}), "    2 | cost:\n      | ^")
+      << "of an empty one its key";
+  EXPECT_EQ(Shown("id: [x\n"), "") << "behind the last line there is none";
+  EXPECT_EQ(Shown("args: {a: {fill: uniform(-1, 1), shap: n}}", {.calls = true}),
+            "    2 | args: {a: {fill: uniform(-1, 1), shap: n}}\n"
+            "      |                                  ^")
+      << "a comma that was hidden is one character";
+  EXPECT_EQ(Shown("id: x\ncost: [1, {", {.calls = true}), "    3 | cost: [1, {\n      |       ^");
+}
+
+TEST(YamlMessageTest, APlaceHasItsLine) {
+  v1::FrontMatter message;
+  YamlMessage source(&message);
+  ASSERT_TRUE(source.Merge("id: x\nlimits:\n  run_s: 7\n", "f.md", 2).ok());
+  ASSERT_TRUE(source.Set("limits.total_s=9").ok());
+  const SourcePlace place = source.Place("limits.run_s");
+  EXPECT_EQ(place.name, "f.md:4");
+  EXPECT_EQ(place.line, "  run_s: 7");
+  EXPECT_EQ(place.number, 4);
+  EXPECT_EQ(place.column, 2u);
+  EXPECT_EQ(source.Place("limits.compile_s").line, "limits:") << "the nearest section around it";
+  EXPECT_EQ(source.Place("limits.total_s").name, "--set limits.total_s=9");
+  EXPECT_EQ(source.Place("limits.total_s").line, "");
+  EXPECT_EQ(source.Place("cost").line, "");
+  EXPECT_EQ(source.Set("cost={").message().substr(0, 30), "--set cost={: not valid YAML: ");
 }
 
 TEST(YamlMessageTest, DefaultsAreGivenByNobody) {

@@ -85,7 +85,7 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   EXPECT_EQ(logs.exit_code, 0) << logs.err;
   EXPECT_EQ(logs.out, *ReadFile(RunDirectory() + "/logs/whet.log")) << "it has ended";
   EXPECT_THAT(Whet({"logs", RunDirectory(), "wroker"}).err,
-              HasSubstr("there are logs of: trainer, whet, worker"));
+              HasSubstr("There are: trainer, whet, worker"));
   const WhetResult fetch = Whet({"fetch", RunDirectory()});
   EXPECT_EQ(fetch.exit_code, 0) << fetch.err;
   EXPECT_THAT(fetch.out, HasSubstr("step-2 is here: " + RunDirectory() + "/checkpoints/step-2"));
@@ -160,7 +160,7 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   const WhetResult refuted = verify();
   EXPECT_EQ(refuted.exit_code, 2) << refuted.out << refuted.err;
   EXPECT_THAT(refuted.out, HasSubstr("its outputs are wrong"));
-  EXPECT_THAT(Whet({"best", RunDirectory(), "other"}).err, HasSubstr("there are: multiply"));
+  EXPECT_THAT(Whet({"best", RunDirectory(), "other"}).err, HasSubstr("There are: multiply"));
 
   // A run directory is never overwritten, and a finished run has nothing left to do.
   const WhetResult again = Whet({"run", Path("campaign.yaml"), "--run-dir", RunDirectory()});
