@@ -217,6 +217,13 @@ absl::Status Journal::ForEach(const std::function<absl::Status(const JournalEntr
   return Damaged(VisitAfter(file(), 0, visit));
 }
 
+absl::Status Journal::ForEachIn(
+    const EntryRange& range,
+    const std::function<absl::Status(const JournalEntry&, std::optional<int64_t> time_us)>& visit)
+    const {
+  return Damaged(VisitRange(file(), range, visit));
+}
+
 absl::Status Journal::ForEachRow(const std::function<void(const MetricsRow&)>& visit) const {
   Statement read(db_, SelectRows(kUpdates, "ORDER BY seq").c_str());
   while (true) {
