@@ -68,6 +68,7 @@ TEST_F(CommandLineTest, HelpIsNoError) {
                               "show",
                               "logs",
                               "export",
+                              "trace",
                               "workers",
                               "workers x drain",
                               "workers x remove",
