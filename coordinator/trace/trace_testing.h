@@ -90,7 +90,9 @@ inline ReadTrace ParseTrace(const std::string& text) {
       if (tracks.count(track) == 0 || at_us < 0 || length_us <= 0) {
         trace.problems.push_back("a span without track or length: " + event.dump());
       }
-      placed[track][at_us] = trace.spans.size();
+      if (!placed[track].emplace(at_us, trace.spans.size()).second) {
+        trace.problems.push_back("a span that begins with another: " + event.dump());
+      }
       trace.spans.push_back({tracks[track], name, at_us, at_us + length_us, args});
     } else if (phase == "s" || phase == "t" || phase == "f") {
       std::vector<size_t>& flow = trace.flows[event.value("id", int64_t{0})];
@@ -117,7 +119,8 @@ inline ReadTrace ParseTrace(const std::string& text) {
   }
   for (const auto& [id, flow] : trace.flows) {
     for (size_t i = 1; i < flow.size(); ++i) {
-      const ReadTrace::Span &before = trace.spans[flow[i - 1]], &span = trace.spans[flow[i]];
+      const ReadTrace::Span& before = trace.spans[flow[i - 1]];
+      const ReadTrace::Span& span = trace.spans[flow[i]];
       const bool same = span.rollout() == before.rollout();
       if (before.end_us <= span.begin_us && (same || absl::StartsWith(span.name, "update "))) {
         continue;

@@ -44,11 +44,12 @@ std::vector<WorkerTimelines::Stage> WorkerTimelines::StagesOf(const v1::Verdict&
       stage.begin_us = begin_us + offset_us;
       stages.push_back(std::move(stage));
     };
-    const int check = times.check_slot(), time = times.time_slot();
-    add(times.build_us(), {"compile", "compile", 0, true, 0, BuildSeconds(verdict)});
-    add(times.check_us(),
-        {"check", SlotName(check), SlotOrder(check), false, 0, verdict.check_s()});
-    add(times.time_us(), {"time", SlotName(time), SlotOrder(time), false, 0, verdict.time_s()});
+    const auto on_slot = [](const char* name, int slot, double seconds) {
+      return Stage{name, SlotName(slot), SlotOrder(slot), /*numbered=*/false, 0, seconds};
+    };
+    add(times.build_us(), {"compile", "compile", 0, /*numbered=*/true, 0, BuildSeconds(verdict)});
+    add(times.check_us(), on_slot("check", times.check_slot(), verdict.check_s()));
+    add(times.time_us(), on_slot("time", times.time_slot(), verdict.time_s()));
     return stages;
   }
   if (verdict.cached()) return stages;  // what it says was another's
