@@ -127,6 +127,10 @@ class Journal {
   // Returns a rollout's completion. NOT_FOUND: no such rollout.
   absl::StatusOr<v1::Completion> FindCompletion(int64_t step, int group_index, int sample) const;
 
+  // Returns when the newest entry was appended, microseconds since 1970; nothing: there is none, or
+  // nobody knows.
+  absl::StatusOr<std::optional<int64_t>> LastTimeUs() const;
+
   // Returns the path of the first checkpoint that was saved; empty if none was.
   absl::StatusOr<std::string> FirstCheckpoint() const;
 

@@ -220,6 +220,7 @@ TEST_F(JournalSnapshotTest, StepsAreFoundWithWhatCameBetweenThem) {
   }
   add(RolloutEntry{-2, {}});
   add(EvaluationEntry{StepName(-2)});
+  EXPECT_EQ(*journal->LastTimeUs(), kSnapshotTime + 13);
   const auto found = [&](int64_t first, int64_t last) {
     const auto range = journal->FindSteps(first, last);
     return range.ok() ? absl::StrCat(range->first, " to ", range->last)

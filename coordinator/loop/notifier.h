@@ -50,6 +50,8 @@ class Notifier {
   Notifier& operator=(const Notifier&) = delete;
 
   void Tell(Notification notification);
+  // Returns whether there is a command to tell.
+  bool tells() const { return !command_.empty(); }
 
  private:
   void Work();

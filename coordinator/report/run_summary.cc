@@ -9,10 +9,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/clock.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/eval_row.h"
 #include "coordinator/journal/open_run.h"
+#include "coordinator/report/health_limits.h"
+#include "coordinator/report/learning_health.h"
+#include "coordinator/report/machine_health.h"
+#include "coordinator/report/measuring_health.h"
 #include "coordinator/report/verdict_json.h"
 
 namespace whetstone {
@@ -42,6 +47,30 @@ absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journa
   if (!attempts.problems.empty()) {
     summary->health.insert(summary->health.begin(), NothingFaster(plan, attempts));
   }
+  return absl::OkStatus();
+}
+
+// Adds what does not follow from the steps' rows.
+absl::Status AddOtherHealth(const RunPaths& paths, const Journal& journal, RunSummary* summary) {
+  std::vector<HealthFinding>& health = summary->health;
+  ASSIGN_OR_RETURN(const std::vector<HealthFinding> measuring, MeasuringHealth(journal));
+  health.insert(health.end(), measuring.begin(), measuring.end());
+  if (summary->done()) return absl::OkStatus();
+  const std::optional<HealthFinding> disk =
+      DiskHealth(paths.root(), BytesBelow(paths.root(), summary->checkpoints));
+  if (disk) health.push_back(*disk);
+  if (!summary->owner || !summary->owner->claim.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<int64_t> last_us, journal.LastTimeUs());
+  if (!last_us) return absl::OkStatus();
+  double longest_s = 0;
+  const std::vector<double> steps = summary->Series("time/step");
+  for (size_t i = steps.size() - std::min<size_t>(steps.size(), kHealthSteps); i < steps.size();
+       ++i) {
+    longest_s = std::max(longest_s, steps[i]);
+  }
+  const std::optional<HealthFinding> stall =
+      StallHealth(static_cast<double>(UnixMicros() - *last_us) / 1e6, longest_s);
+  if (stall) health.push_back(*stall);
   return absl::OkStatus();
 }
 
@@ -123,6 +152,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
     }
   }
   summary.owner = RunDir::Owner(paths);
+  RETURN_IF_ERROR(AddOtherHealth(paths, journal, &summary));
   // A run that goes on may still find something.
   if (summary.steps_done > 0 && (summary.done() || !summary.owner)) {
     RETURN_IF_ERROR(AddWhatFoundNothing(plan, journal, &summary));

@@ -161,6 +161,26 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   ExpectComplete(2);
 }
 
+TEST_F(CampaignTest, ItsCommandIsToldWhatBecomesOfIt) {
+  const std::string told = Path("told");
+  const std::string campaign = WriteCampaign(
+      2, absl::StrCat("notify: {command: 'echo \"$WHET_EVENT $WHET_STEP $WHET_RUN\" >> ", told,
+                      "; cat >> ", told, ".json; [ $WHET_EVENT != best ]'}\n"));
+  const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory()});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  const std::string text = *ReadFile(told);
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("best 0 ", RunDirectory(), "\n")));
+  EXPECT_THAT(text, testing::EndsWith(absl::StrCat("finish 2 ", RunDirectory(), "\n")));
+  EXPECT_THAT(*ReadFile(told + ".json"),
+              AllOf(HasSubstr(R"({"event":"best","run":")"), HasSubstr(R"("problem":"multiply")"),
+                    HasSubstr(R"("text":"done, steps 2/2, reward )")));
+  EXPECT_THAT(run.out + run.err,
+              HasSubstr("notify.command, told of 'best', failed (exit code 1)"))
+      << "which is a warning";
+  ASSERT_EQ(Whet({"resume", RunDirectory()}).exit_code, 0);
+  EXPECT_EQ(*ReadFile(told), text) << "nothing is left to become of it";
+}
+
 // The policy generates and learns on the worker's cores, so that checking and timing are apart.
 TEST_F(CampaignTest, ATraceSaysWhatRanWhen) {
   const WhetResult run = Whet({"run", WriteCampaign(2), "--run-dir", RunDirectory()});
@@ -205,7 +225,8 @@ TEST_F(CampaignTest, ATraceSaysWhatRanWhen) {
   EXPECT_NEAR(trace.Seconds("coordinator/steps"), step, 0.05);
   double rewarded_s = 0;
   for (const ReadTrace::Span& reward : trace.Of("coordinator/reward", "reward")) {
-    if (!reward.args["cached"].get<bool>()) rewarded_s += reward.args["time_ms"].get<double>() / 1e3;
+    if (reward.args["cached"].get<bool>()) continue;
+    rewarded_s += reward.args["time_ms"].get<double>() / 1e3;
   }
   EXPECT_NEAR(time_s, rewarded_s, 0.01) << "slots were as busy as the verdicts say";
   const WhetResult none = Whet({"trace", RunDirectory(), "7", file});

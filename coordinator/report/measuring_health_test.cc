@@ -1,0 +1,159 @@
+#include "coordinator/report/measuring_health.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/file.h"
+#include "coordinator/report/health_limits.h"
+
+namespace whetstone {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+v1::Verdict Healthy(const std::string& worker, const std::string& problem = "p") {
+  v1::Verdict verdict;
+  verdict.set_outcome(v1::CORRECT);
+  verdict.set_timed(true);
+  verdict.set_worker(worker);
+  verdict.set_problem_hash(problem);
+  verdict.mutable_measured_on()->set_cpu_model("EPYC");
+  verdict.set_noise_band(0.01);
+  verdict.set_compile_s(0.5);
+  verdict.set_check_s(0.25);
+  verdict.set_time_s(1);
+  return verdict;
+}
+
+class MeasuringHealthTest : public testing::Test {
+ protected:
+  // Adds older and older ones.
+  void Add(int count, const v1::Verdict& verdict) {
+    for (int i = 0; i < count; ++i) watch_.Add(verdict);
+  }
+  std::vector<std::string> Kinds() const {
+    std::vector<std::string> kinds;
+    for (const HealthFinding& finding : watch_.Findings()) {
+      kinds.push_back(finding.kind);
+      EXPECT_THAT(kHealthKinds, testing::Contains(finding.kind));
+      EXPECT_FALSE(finding.advice.empty());
+    }
+    return kinds;
+  }
+  MeasuringWatch watch_;
+};
+
+TEST_F(MeasuringHealthTest, QuietWorkersThatAreAlikeHaveNoFindings) {
+  EXPECT_THAT(Kinds(), IsEmpty());
+  v1::Verdict crash = Healthy("cpu01");
+  crash.set_outcome(v1::CRASH);
+  crash.set_timed(false);
+  for (int i = 0; i < 60; ++i) {
+    for (const char* worker : {"cpu01", "cpu02"}) watch_.Add(Healthy(worker));
+    crash.set_worker(i % 2 == 0 ? "cpu01" : "cpu02");
+    watch_.Add(crash);
+  }
+  EXPECT_THAT(Kinds(), IsEmpty());
+}
+
+TEST_F(MeasuringHealthTest, Noise) {
+  v1::Verdict noisy = Healthy("cpu01");
+  noisy.set_noise_band(0.06);
+  Add(kNoiseVerdicts / 2 + 1, noisy);
+  Add(kNoiseVerdicts, Healthy("cpu01"));
+  const auto found = watch_.Findings();
+  ASSERT_THAT(Kinds(), ElementsAre("noisy_timing"));
+  EXPECT_THAT(found[0].what, HasSubstr("equal code differs by 6.0 % (the A/A threshold of the "
+                                       "last 50 timed verdicts)"));
+}
+
+TEST_F(MeasuringHealthTest, FewVerdictsSayNothing) {
+  v1::Verdict noisy = Healthy("cpu01");
+  noisy.set_noise_band(1);
+  Add(kNoiseVerdicts - 1, noisy);
+  v1::Verdict cached = noisy;
+  cached.set_cached(true);
+  Add(kNoiseVerdicts, cached);
+  v1::Verdict unmeasured = noisy;
+  unmeasured.clear_measured_on();
+  Add(kNoiseVerdicts, unmeasured);
+  EXPECT_THAT(Kinds(), IsEmpty());
+}
+
+TEST_F(MeasuringHealthTest, AWorkerWhereProgramsFail) {
+  v1::Verdict crash = Healthy("cpu02");
+  crash.set_outcome(v1::TIMEOUT);
+  crash.set_timed(false);
+  Add(30, Healthy("cpu01"));
+  Add(20, crash);
+  Add(20, Healthy("cpu02"));
+  const auto found = watch_.Findings();
+  ASSERT_THAT(Kinds(), ElementsAre("odd_worker"));
+  EXPECT_EQ(found[0].subject, "cpu02");
+  EXPECT_EQ(found[0].what,
+            "worker cpu02 is unlike the others: 50 % of the programs fail there (elsewhere 0 %)");
+}
+
+TEST_F(MeasuringHealthTest, AWorkerThatIsNoisyAndSlow) {
+  v1::Verdict slow = Healthy("cpu02");
+  slow.set_noise_band(0.04);
+  slow.set_time_s(4.25);
+  for (int i = 0; i < 30; ++i) {
+    watch_.Add(Healthy("cpu01"));
+    watch_.Add(slow);
+    watch_.Add(Healthy("cpu03"));
+  }
+  const auto found = watch_.Findings();
+  ASSERT_THAT(Kinds(), ElementsAre("odd_worker"));
+  EXPECT_EQ(found[0].what,
+            "worker cpu02 is unlike the others: equal code differs by 4.0 % there (elsewhere 1.0 "
+            "%); a verdict takes 5.0 s there (elsewhere 1.8 s)");
+  MeasuringWatch apart;
+  slow.mutable_measured_on()->set_cpu_model("N100");
+  for (int i = 0; i < 30; ++i) {
+    apart.Add(Healthy("cpu01"));
+    apart.Add(slow);
+  }
+  EXPECT_THAT(apart.Findings(), IsEmpty()) << "another CPU model is another machine";
+}
+
+TEST_F(MeasuringHealthTest, VerdictsThatTakeLongerAndLonger) {
+  v1::Verdict slow = Healthy("cpu01"), other = Healthy("cpu01", "q");
+  slow.set_time_s(3.75);
+  other.set_time_s(60);
+  Add(kSlowerVerdicts, slow);
+  Add(10, other);  // another problem may take longer
+  Add(3 * kSlowerVerdicts, Healthy("cpu01"));
+  const auto found = watch_.Findings();
+  ASSERT_THAT(Kinds(), ElementsAre("slower_verdicts"));
+  EXPECT_EQ(found[0].what,
+            "the last 50 timed verdicts took 2.6 times as long as those before");
+}
+
+TEST_F(MeasuringHealthTest, TheNewestOfAJournalAreRead) {
+  const TempDir folder = *TempDir::Make("health");
+  const std::unique_ptr<Journal> journal = *Journal::Create(folder.path() + "/journal.db", "c");
+  std::vector<JournalEntry> entries;
+  for (int i = 0; i < kHealthVerdicts + 100; ++i) {
+    VerdictEntry entry;
+    entry.step = 1;
+    entry.sample = i;
+    entry.verdict = Healthy("cpu01");
+    if (i >= kHealthVerdicts) entry.verdict.set_noise_band(0.5);  // the newest
+    entries.push_back(entry);
+  }
+  ASSERT_TRUE(journal->Append(entries, 0).ok());
+  const auto found = MeasuringHealth(*journal);
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_THAT(found->front().what, HasSubstr("equal code differs by 50.0 %"));
+}
+
+}  // namespace
+}  // namespace whetstone
