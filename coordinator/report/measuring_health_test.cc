@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-v1::Verdict Healthy(const std::string& worker, const std::string& problem = "p") {
+v1::Verdict Steady(const std::string& worker, const std::string& problem = "p") {
   v1::Verdict verdict;
   verdict.set_outcome(v1::CORRECT);
   verdict.set_timed(true);
@@ -53,11 +53,11 @@ class MeasuringHealthTest : public testing::Test {
 
 TEST_F(MeasuringHealthTest, QuietWorkersThatAreAlikeHaveNoFindings) {
   EXPECT_THAT(Kinds(), IsEmpty());
-  v1::Verdict crash = Healthy("cpu01");
+  v1::Verdict crash = Steady("cpu01");
   crash.set_outcome(v1::CRASH);
   crash.set_timed(false);
   for (int i = 0; i < 60; ++i) {
-    for (const char* worker : {"cpu01", "cpu02"}) watch_.Add(Healthy(worker));
+    for (const char* worker : {"cpu01", "cpu02"}) watch_.Add(Steady(worker));
     crash.set_worker(i % 2 == 0 ? "cpu01" : "cpu02");
     watch_.Add(crash);
   }
@@ -65,10 +65,10 @@ TEST_F(MeasuringHealthTest, QuietWorkersThatAreAlikeHaveNoFindings) {
 }
 
 TEST_F(MeasuringHealthTest, Noise) {
-  v1::Verdict noisy = Healthy("cpu01");
+  v1::Verdict noisy = Steady("cpu01");
   noisy.set_noise_band(0.06);
   Add(kNoiseVerdicts / 2 + 1, noisy);
-  Add(kNoiseVerdicts, Healthy("cpu01"));
+  Add(kNoiseVerdicts, Steady("cpu01"));
   const auto found = watch_.Findings();
   ASSERT_THAT(Kinds(), ElementsAre("noisy_timing"));
   EXPECT_THAT(found[0].what, HasSubstr("equal code differs by 6.0 % (the A/A threshold of the "
@@ -76,7 +76,7 @@ TEST_F(MeasuringHealthTest, Noise) {
 }
 
 TEST_F(MeasuringHealthTest, FewVerdictsSayNothing) {
-  v1::Verdict noisy = Healthy("cpu01");
+  v1::Verdict noisy = Steady("cpu01");
   noisy.set_noise_band(1);
   Add(kNoiseVerdicts - 1, noisy);
   v1::Verdict cached = noisy;
@@ -89,12 +89,12 @@ TEST_F(MeasuringHealthTest, FewVerdictsSayNothing) {
 }
 
 TEST_F(MeasuringHealthTest, AWorkerWhereProgramsFail) {
-  v1::Verdict crash = Healthy("cpu02");
+  v1::Verdict crash = Steady("cpu02");
   crash.set_outcome(v1::TIMEOUT);
   crash.set_timed(false);
-  Add(30, Healthy("cpu01"));
+  Add(30, Steady("cpu01"));
   Add(20, crash);
-  Add(20, Healthy("cpu02"));
+  Add(20, Steady("cpu02"));
   const auto found = watch_.Findings();
   ASSERT_THAT(Kinds(), ElementsAre("odd_worker"));
   EXPECT_EQ(found[0].subject, "cpu02");
@@ -103,13 +103,13 @@ TEST_F(MeasuringHealthTest, AWorkerWhereProgramsFail) {
 }
 
 TEST_F(MeasuringHealthTest, AWorkerThatIsNoisyAndSlow) {
-  v1::Verdict slow = Healthy("cpu02");
+  v1::Verdict slow = Steady("cpu02");
   slow.set_noise_band(0.04);
   slow.set_time_s(4.25);
   for (int i = 0; i < 30; ++i) {
-    watch_.Add(Healthy("cpu01"));
+    watch_.Add(Steady("cpu01"));
     watch_.Add(slow);
-    watch_.Add(Healthy("cpu03"));
+    watch_.Add(Steady("cpu03"));
   }
   const auto found = watch_.Findings();
   ASSERT_THAT(Kinds(), ElementsAre("odd_worker"));
@@ -119,19 +119,19 @@ TEST_F(MeasuringHealthTest, AWorkerThatIsNoisyAndSlow) {
   MeasuringWatch apart;
   slow.mutable_measured_on()->set_cpu_model("N100");
   for (int i = 0; i < 30; ++i) {
-    apart.Add(Healthy("cpu01"));
+    apart.Add(Steady("cpu01"));
     apart.Add(slow);
   }
   EXPECT_THAT(apart.Findings(), IsEmpty()) << "another CPU model is another machine";
 }
 
 TEST_F(MeasuringHealthTest, VerdictsThatTakeLongerAndLonger) {
-  v1::Verdict slow = Healthy("cpu01"), other = Healthy("cpu01", "q");
+  v1::Verdict slow = Steady("cpu01"), other = Steady("cpu01", "q");
   slow.set_time_s(3.75);
   other.set_time_s(60);
   Add(kSlowerVerdicts, slow);
   Add(10, other);  // another problem may take longer
-  Add(3 * kSlowerVerdicts, Healthy("cpu01"));
+  Add(3 * kSlowerVerdicts, Steady("cpu01"));
   const auto found = watch_.Findings();
   ASSERT_THAT(Kinds(), ElementsAre("slower_verdicts"));
   EXPECT_EQ(found[0].what,
@@ -146,7 +146,7 @@ TEST_F(MeasuringHealthTest, TheNewestOfAJournalAreRead) {
     VerdictEntry entry;
     entry.step = 1;
     entry.sample = i;
-    entry.verdict = Healthy("cpu01");
+    entry.verdict = Steady("cpu01");
     if (i >= kHealthVerdicts) entry.verdict.set_noise_band(0.5);  // the newest
     entries.push_back(entry);
   }

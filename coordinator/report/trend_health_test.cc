@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-using Metrics = std::map<std::string, double>;
+using MetricsRowValues = std::map<std::string, double>;
 
 class TrendWatchTest : public testing::Test {
  protected:
@@ -30,8 +30,8 @@ class TrendWatchTest : public testing::Test {
       watch_.Add({{"reward", around + (i % 2 == 0 ? 0.05 : -0.05)}, {"speedup/best/a", best}});
     }
   }
-  void Policy(const Metrics& changes, int steps = kHealthSteps) {
-    Metrics row = {{"entropy", 0.4},
+  void Policy(const MetricsRowValues& changes, int steps = kHealthSteps) {
+    MetricsRowValues row = {{"entropy", 0.4},
                    {"kl", 0.1},
                    {"sampling/sampling_logp_difference/mean", 0.02},
                    {"sampling/importance_sampling_ratio/mean", 1}};
