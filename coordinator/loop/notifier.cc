@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/status_macros.h"
 #include "common/unique_fd.h"
@@ -67,11 +66,11 @@ Notifier::Notifier(std::string command, std::string run, std::string name, std::
   if (!command_.empty()) thread_ = std::thread([this] { Work(); });
 }
 
-Notifier::~Notifier() {
+void Notifier::End(milliseconds limit) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ending_ = true;
-    end_ = steady_clock::now() + deadline_;
+    end_ = steady_clock::now() + limit;
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -107,21 +106,17 @@ void Notifier::Work() {
     const Notification notification = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    const bool ended = Run(notification);
+    Run(notification);
     lock.lock();
-    // At the end there is no time for one that hangs to hang again.
-    if (!ended && ending_) end_ = std::min(end_, steady_clock::now());
   }
 }
 
-milliseconds Notifier::TimeLeft() {
+bool Notifier::NoTimeIsLeft() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!ending_) return deadline_;
-  return std::max(milliseconds(0),
-                  std::chrono::duration_cast<milliseconds>(end_ - steady_clock::now()));
+  return ending_ && steady_clock::now() >= end_;
 }
 
-bool Notifier::Run(const Notification& notification) {
+void Notifier::Run(const Notification& notification) {
   nlohmann::ordered_json json = {{"event", notification.event}, {"run", run_},
                                  {"name", name_},               {"step", notification.step},
                                  {"text", notification.text},   {"unix_time", UnixSeconds()}};
@@ -137,29 +132,19 @@ bool Notifier::Run(const Notification& notification) {
   const absl::StatusOr<std::unique_ptr<ChildProcess>> child =
       StartWithInput(std::move(options), JsonLine(json) + "\n");
   if (!child.ok()) {
-    warn_(absl::StrCat("notify.command was not told of '", notification.event,
-                       "': ", child.status().message()));
-    return true;
+    return warn_(absl::StrCat("notify.command was not told of '", notification.event,
+                              "': ", child.status().message()));
   }
-  const steady_clock::time_point begin = steady_clock::now();
-  std::optional<std::string> how;
   // The end may come meanwhile, and then there is less time.
-  while (!how && steady_clock::now() - begin < deadline_ && TimeLeft() > milliseconds(0)) {
-    how = (*child)->Wait(milliseconds(100));
-  }
-  if (!how) {
-    (*child)->Stop(kNotifyGrace);
-    warn_(absl::StrFormat("notify.command, told of '%s', did not end in %.0f s: %s",
-                          notification.event, std::chrono::duration<double>(deadline_).count(),
-                          command_));
-    return false;
-  }
-  if (*how == "exit code 0") return true;
+  const std::optional<std::string> how =
+      (*child)->Wait(deadline_, [this] { return NoTimeIsLeft(); });
+  if (!how) (*child)->Stop(kNotifyGrace);
+  if (how == "exit code 0") return;
   const std::string said = LastLines(log_path_, 1);
-  warn_(absl::StrCat("notify.command, told of '", notification.event, "', failed (", *how, ")",
+  warn_(absl::StrCat("notify.command, told of '", notification.event, "', ",
+                     how ? absl::StrCat("failed (", *how, ")") : "did not end in time",
                      said.empty() ? "" : absl::StrCat(": ", said), "; its output is in ",
                      log_path_));
-  return true;
 }
 
 }  // namespace whetstone

@@ -7,7 +7,7 @@
 // The command is run by /bin/sh -c with WHET_EVENT, WHET_RUN, WHET_NAME, WHET_STEP and WHET_TEXT in
 // its environment, and one line of JSON on its standard input: event, run, name, step, text,
 // unix_time, and what the event has besides. What it prints is appended to the log. It is ended
-// after kDeadline. A failure is only told.
+// after kDeadline, and what it leaves behind in its process group with it. A failure is only told.
 #ifndef WHETSTONE_COORDINATOR_LOOP_NOTIFIER_H_
 #define WHETSTONE_COORDINATOR_LOOP_NOTIFIER_H_
 
@@ -36,6 +36,8 @@ class Notifier {
  public:
   // The command has so long for one notification, and at the end for all that are left.
   static constexpr std::chrono::seconds kDeadline{30};
+  // The same at the end where somebody waits for the run to stop.
+  static constexpr std::chrono::seconds kStopDeadline{2};
   // So many wait at most; of more the oldest are left out, with a warning.
   static constexpr size_t kWaitingMax = 50;
 
@@ -44,21 +46,21 @@ class Notifier {
   Notifier(std::string command, std::string run, std::string name, std::string log_path,
            std::function<void(const std::string&)> warn,
            std::chrono::milliseconds deadline = kDeadline);
-  // Waits until everything is told, but no longer than the deadline.
-  ~Notifier();
+  ~Notifier() { End(deadline_); }
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
   void Tell(Notification notification);
+  // Waits until everything is told, but no longer than `limit`. Nothing is told after it.
+  void End(std::chrono::milliseconds limit);
   // Returns whether there is a command to tell.
   bool tells() const { return !command_.empty(); }
 
  private:
   void Work();
-  // Runs the command; ends it at the deadline, or at that of the end. Returns whether it ended by
-  // itself.
-  bool Run(const Notification& notification);
-  std::chrono::milliseconds TimeLeft();
+  // Runs the command; ends it at the deadline, or at that of the end.
+  void Run(const Notification& notification);
+  bool NoTimeIsLeft();
 
   const std::string command_;
   const std::string run_;

@@ -96,8 +96,19 @@ TEST_F(NotifierTest, OneThatHangsIsEndedAndTheRestLeftOut) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
   EXPECT_THAT(Told(), ElementsAre("1"));
   ASSERT_EQ(warnings_.size(), 2u);
-  EXPECT_THAT(warnings_[0], HasSubstr("told of 'alarm', did not end in"));
+  EXPECT_THAT(warnings_[0], HasSubstr("told of 'alarm', did not end in time"));
   EXPECT_THAT(warnings_[1], HasSubstr("1 notification(s) left out"));
+}
+
+TEST_F(NotifierTest, WhoStopsARunWaitsForItNoLongerThanIsSaid) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::string warning;
+  Notifier notifier("exec sleep 600", "/runs/mine", "mine", Path("notify.log"),
+                    [&](const std::string& why) { warning = why; });
+  notifier.Tell({.event = "best", .text = "x"});
+  notifier.End(milliseconds(100));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, Notifier::kDeadline / 2);
+  EXPECT_FALSE(warning.empty()) << "it was ended, or never told";
 }
 
 TEST_F(NotifierTest, WithoutACommandNobodyIsTold) {

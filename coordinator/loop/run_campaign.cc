@@ -61,10 +61,10 @@ std::string FinishText(const RunSummary& summary) {
   return text;
 }
 
-// Tells how it ended; a stop was somebody's wish, and is no news.
+// Tells how it ended.
 void TellEnd(const absl::Status& status, const CampaignPlan& plan, const RunPaths& paths,
              const Journal& journal, Notifier* notifier) {
-  if (absl::IsCancelled(status) || !notifier->tells()) return;
+  if (!notifier->tells()) return;
   const absl::StatusOr<RunSummary> summary = SummarizeRun(plan, paths, journal);
   Notification end;
   end.event = status.ok() ? "finish" : "failure";
@@ -222,7 +222,12 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   bool began = false;
   const absl::Status status = RunToItsEnd(plan, paths, journal, signals, console, enough, steal,
                                           &notifier, &began);
-  if (began || !status.ok()) TellEnd(status, plan, paths, *journal, &notifier);
+  // A stop was somebody's wish, and is no news.
+  if (absl::IsCancelled(status)) {
+    notifier.End(Notifier::kStopDeadline);
+  } else if (began || !status.ok()) {
+    TellEnd(status, plan, paths, *journal, &notifier);
+  }
   return status;
 }
 

@@ -50,8 +50,9 @@ class ChildProcess {
  public:
   // Starts the program in a process group of its own (Ctrl-C on the terminal reaches this process,
   // which decides what happens to its children), with default signals, none of them blocked, no
-  // inherited descriptors and, unless asked otherwise, stdin from /dev/null. What it leaves behind in its group when it ends
-  // is killed. NOT_FOUND: no such program. Other errors: why it could not be started.
+  // inherited descriptors and, unless asked otherwise, stdin from /dev/null. What it leaves behind
+  // in its group when it ends is killed. NOT_FOUND: no such program. Other errors: why it could not
+  // be started.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ChildOptions& options);
   // Stops it: SIGTERM, and SIGKILL 5 s later.
   ~ChildProcess();
