@@ -60,20 +60,22 @@ inline constexpr int kHealthVerdicts = 400;
 // Equal code differs by so much: the median A/A threshold of the newest kNoiseVerdicts timed ones.
 inline constexpr size_t kNoiseVerdicts = 50;
 inline constexpr double kNoiseBandMax = 0.05;
-// A worker is odd beside the others of its CPU model, each side with so many verdicts, if its share
-// of programs that crash, take too long or too much, or fail for our reasons is so much higher, and
-// so many standard errors; or if its median A/A threshold, or the median time of a verdict, is so
-// many times theirs, the former also above kOddNoiseMin.
-inline constexpr size_t kOddVerdictsMin = 20;
+// The others are compared problem by problem: of one with so many verdicts on both sides, and of so
+// many altogether.
+inline constexpr size_t kOfProblemMin = 5;
+inline constexpr double kComparedMin = 20;
+// A worker is odd beside the others of its CPU model if its share of programs that crash, take too
+// long or too much, or fail for our reasons is so much higher, and so many standard errors; or if
+// its A/A threshold, or the time that a pair of processes takes, is so many times theirs, the
+// former also above kOddNoiseMin.
 inline constexpr double kOddFailures = 0.25;
 inline constexpr double kOddErrors = 4;
 inline constexpr double kOddNoise = 3;
 inline constexpr double kOddNoiseMin = 0.02;
 inline constexpr double kOddSeconds = 2;
-// A timed verdict takes so many times as long as one of the same problem did: the newest
-// kSlowerVerdicts beside the older half of kHealthVerdicts, of problems with so many in both.
+// A pair of processes takes so many times as long as it did on the same CPU model: the newest
+// kSlowerVerdicts timed ones beside the older half of kHealthVerdicts.
 inline constexpr size_t kSlowerVerdicts = 50;
-inline constexpr size_t kSlowerOfProblemMin = 5;
 inline constexpr double kSlowerSeconds = 2;
 
 // ---- of the run and its machine (machine_health.h) ----------------------------------------------

@@ -34,7 +34,7 @@ class MeasuringWatch {
     bool failed = false;  // as a worker in trouble makes programs fail
     bool timed = false;
     double noise_band = 0;
-    double seconds = 0;
+    double seconds = 0;  // of timing, for each pair of processes
   };
 
   void AddNoise(std::vector<HealthFinding>* findings) const;
