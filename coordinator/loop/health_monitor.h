@@ -10,7 +10,6 @@
 #define WHETSTONE_COORDINATOR_LOOP_HEALTH_MONITOR_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -40,15 +39,15 @@ class HealthMonitor {
 
   // Takes what the journal has already, before the first step. Errors are Journal::ForEachRow's.
   absl::Status Begin();
-  // Takes the row of the next GRPO step, and looks at how it learns.
+  // Takes the row of the next GRPO step, and looks at how it learns, once kHealthSteps can tell.
   void Step(int64_t step, const std::map<std::string, double>& row);
   void Saved(const CheckpointEntry& checkpoint) { checkpoints_ = {checkpoint}; }
   // Looks at the measuring, the disk and whether anything comes of it, every kHealthLookSeconds.
-  // `now` is of a monotonic clock. What can not be read is not looked at.
+  // `now` is of a monotonic clock. Where the journal can not be read it tells nothing.
   void Look(Seconds now);
 
  private:
-  void Add(int64_t step, const std::map<std::string, double>& row);
+  std::vector<HealthFinding> Learning() const;
   void TellNew(HealthNews* news, const std::vector<HealthFinding>& found) {
     for (const HealthFinding& finding : news->Of(found)) tell_(finding);
   }
@@ -59,7 +58,6 @@ class HealthMonitor {
   LearningWatch learning_;
   HealthNews learning_news_;
   HealthNews other_news_;
-  std::deque<double> step_s_;                 // of the newest kHealthSteps
   std::vector<CheckpointEntry> checkpoints_;  // the newest; empty: none is known
   Seconds looked_at_ = -1;                    // negative: not yet
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,12 +39,14 @@ class HealthMonitorTest : public testing::Test {
 TEST_F(HealthMonitorTest, WhatComesUpIsToldOnce) {
   const auto monitor = Monitor();
   ASSERT_TRUE(monitor->Begin().ok());
-  for (int step = 1; step < 4; ++step) monitor->Step(step, CutOff());
+  for (int step = 1; step < kHealthSteps; ++step) monitor->Step(step, CutOff());
+  EXPECT_THAT(told_, IsEmpty()) << "so few may be chance";
+  for (int step = kHealthSteps; step < 9; ++step) monitor->Step(step, CutOff());
   EXPECT_THAT(told_, ElementsAre("cut_off"));
 }
 
 TEST_F(HealthMonitorTest, WhatWasSoBeforeIsNoNews) {
-  for (int step = 1; step < 4; ++step) {
+  for (int step = 1; step <= kHealthSteps; ++step) {
     UpdateEntry entry;
     entry.name.set_phase(v1::UpdateName::GRPO);
     entry.name.set_step(step);
@@ -52,7 +55,7 @@ TEST_F(HealthMonitorTest, WhatWasSoBeforeIsNoNews) {
   }
   const auto monitor = Monitor();
   ASSERT_TRUE(monitor->Begin().ok());
-  monitor->Step(4, CutOff());
+  monitor->Step(kHealthSteps + 1, CutOff());
   EXPECT_THAT(told_, IsEmpty());
 }
 

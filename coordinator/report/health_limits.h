@@ -46,12 +46,10 @@ inline constexpr double kFallErrors = 4;
 // The policy's mean entropy over kHealthSteps, nats a token: below, it hardly chooses any more.
 inline constexpr double kEntropyMin = 0.01;
 // It is far from where it was, by the mean over kHealthSteps of the KL penalty's estimate, nats a
-// token; or far from the policy that sampled: by how far log-probabilities of tokens differ, and by
-// the mean importance weight.
+// token; or from the policy that sampled, by how far log-probabilities of tokens differ. (Importance
+// weights do not tell: with some settings they are whole sequences', or bounded.)
 inline constexpr double kKlMax = 1;
 inline constexpr double kLogpDifferenceMax = 0.2;
-inline constexpr double kImportanceMin = 0.8;
-inline constexpr double kImportanceMax = 1.25;
 
 // ---- of the measuring (measuring_health.h) ------------------------------------------------------
 

@@ -77,6 +77,8 @@ class LearningWatch {
   void Add(int64_t step, const std::map<std::string, double>& row);
   // Returns all that is wrong now.
   std::vector<HealthFinding> Findings() const;
+  // The rows of the newest kHealthSteps steps, or of all that there are.
+  const std::vector<std::map<std::string, double>>& newest() const { return newest_; }
 
  private:
   const CampaignPlan* plan_;

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "common/file.h"
 #include "coordinator/report/health_limits.h"
 
@@ -39,6 +43,15 @@ TEST(StallHealthTest, LongStepsMayBeSilentForLonger) {
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->kind, "stalled");
   EXPECT_EQ(found->what, "nothing has come of it for 60 minutes");
+}
+
+TEST(StallHealthTest, TheLongestOfTheNewestStepsCounts) {
+  std::vector<std::map<std::string, double>> rows(kHealthSteps + 1);
+  rows[0]["time/step"] = 9;
+  rows[2]["time/step"] = 5;
+  rows[4]["time/step"] = 2;
+  EXPECT_EQ(LongestStep(rows), 5);
+  EXPECT_EQ(LongestStep({}), 0);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr char kQuietAdvice[] =
     "looks at it";
 
 // There is at least one value, here and below.
-double MeanOf(const std::vector<double>& values) {
+double AverageOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
@@ -74,8 +74,8 @@ std::optional<Comparison> Compare(const ByProblem& own, const ByProblem& others)
     const auto count = static_cast<double>(values.size());
     all.count += count;
     all.other_count += static_cast<double>(usual.size());
-    all.mean += count * MeanOf(values);
-    all.other_mean += count * MeanOf(usual);
+    all.mean += count * AverageOf(values);
+    all.other_mean += count * AverageOf(usual);
     log_sum += count * std::log(MiddleOf(values) / MiddleOf(usual));
   }
   if (std::min(all.count, all.other_count) < kComparedMin) return std::nullopt;

@@ -9,12 +9,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/eval_row.h"
 #include "coordinator/journal/open_run.h"
-#include "coordinator/report/health_limits.h"
 #include "coordinator/report/learning_health.h"
 #include "coordinator/report/machine_health.h"
 #include "coordinator/report/measuring_health.h"
@@ -52,25 +50,14 @@ absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journa
 
 // Adds what does not follow from the steps' rows.
 absl::Status AddOtherHealth(const RunPaths& paths, const Journal& journal, RunSummary* summary) {
-  std::vector<HealthFinding>& health = summary->health;
-  ASSIGN_OR_RETURN(const std::vector<HealthFinding> measuring, MeasuringHealth(journal));
-  health.insert(health.end(), measuring.begin(), measuring.end());
-  if (summary->done()) return absl::OkStatus();
-  const std::optional<HealthFinding> disk =
-      DiskHealth(paths.root(), BytesBelow(paths.root(), summary->checkpoints));
-  if (disk) health.push_back(*disk);
-  if (!summary->owner || !summary->owner->claim.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::optional<int64_t> last_us, journal.LastTimeUs());
-  if (!last_us) return absl::OkStatus();
-  double longest_s = 0;
-  const std::vector<double> steps = summary->Series("time/step");
-  for (size_t i = steps.size() - std::min<size_t>(steps.size(), kHealthSteps); i < steps.size();
-       ++i) {
-    longest_s = std::max(longest_s, steps[i]);
-  }
-  const std::optional<HealthFinding> stall =
-      StallHealth(static_cast<double>(UnixMicros() - *last_us) / 1e6, longest_s);
-  if (stall) health.push_back(*stall);
+  const bool goes_on = summary->owner && summary->owner->claim.empty();
+  ASSIGN_OR_RETURN(const std::vector<HealthFinding> found,
+                   summary->done()
+                       ? MeasuringHealth(journal)
+                       : OtherHealth(paths, journal, summary->checkpoints,
+                                     goes_on ? std::optional(LongestStep(summary->rows))
+                                             : std::nullopt));
+  summary->health.insert(summary->health.end(), found.begin(), found.end());
   return absl::OkStatus();
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "coordinator/report/health_limits.h"
 
 namespace whetstone {
@@ -36,7 +38,7 @@ double TaughtIn(const std::map<std::string, double>& row, const std::string& key
 TrendWatch::TrendWatch(const CampaignPlan* plan) : plan_(plan) {
   const auto problems = static_cast<int64_t>(plan->learned().size());
   const int64_t prompts = std::max(1, plan->campaign.train().prompts_per_step());
-  const int64_t turn = std::max<int64_t>(1, (problems + prompts - 1) / prompts);
+  const int64_t turn = std::max<int64_t>(1, problems / std::gcd(problems, prompts));
   short_ = WholeTurns(kHealthSteps, turn);
   long_ = WholeTurns(kFlatSteps, turn);
 }
@@ -50,7 +52,6 @@ void TrendWatch::Add(const std::map<std::string, double>& row) {
   step.entropy = TaughtIn(row, "entropy");
   step.kl = TaughtIn(row, "kl");
   step.logp_difference = TaughtIn(row, "sampling/sampling_logp_difference/mean");
-  step.importance = TaughtIn(row, "sampling/importance_sampling_ratio/mean");
   steps_.push_back(step);
   if (steps_.size() > 2 * long_) steps_.pop_front();
   const Window now = Newest(&Step::reward);
@@ -130,15 +131,11 @@ void TrendWatch::AddPolicy(std::vector<HealthFinding>* findings) const {
     far.push_back(absl::StrFormat(
         "log-probabilities differ by %.2f from those that were sampled with", d));
   }
-  if (const double ratio = Newest(&Step::importance).mean;
-      ratio < kImportanceMin || ratio > kImportanceMax) {
-    far.push_back(absl::StrFormat("the mean importance weight is %.2f", ratio));
-  }
   if (far.empty()) return;
-  std::string what = absl::StrCat("the policy has moved far, by the last ", short_, " steps: ");
-  for (const std::string& each : far) absl::StrAppend(&what, &each == far.data() ? "" : ", ", each);
   findings->push_back(
-      {"policy_moved", what,
+      {"policy_moved",
+       absl::StrCat("the policy has moved far, by the last ", short_,
+                    " steps: ", absl::StrJoin(far, ", ")),
        absl::StrCat("a lower train.lr",
                     train.max_staleness() > 0 ? ", a smaller train.max_staleness" : "",
                     train.minibatches() > 1 ? ", fewer train.minibatches" : "",

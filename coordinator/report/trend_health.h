@@ -40,7 +40,6 @@ class TrendWatch {
     double entropy = 0;
     double kl = 0;
     double logp_difference = 0;
-    double importance = 0;
   };
   // Mean and standard error over some steps.
   struct Window {
@@ -59,7 +58,7 @@ class TrendWatch {
   // kHealthSteps and kFlatSteps, in whole turns of the problems.
   size_t short_ = 1;
   size_t long_ = 1;
-  std::deque<Step> steps_;  // the newest, twice long_ at most
+  std::deque<Step> steps_;      // the newest, twice long_ at most
   std::optional<Window> best_;  // the highest reward of short_ steps
 };
 

@@ -32,9 +32,9 @@ class TrendWatchTest : public testing::Test {
   }
   void Policy(const MetricsRowValues& changes, int steps = kHealthSteps) {
     MetricsRowValues row = {{"entropy", 0.4},
-                   {"kl", 0.1},
-                   {"sampling/sampling_logp_difference/mean", 0.02},
-                   {"sampling/importance_sampling_ratio/mean", 1}};
+                            {"kl", 0.1},
+                            {"sampling/sampling_logp_difference/mean", 0.02},
+                            {"sampling/importance_sampling_ratio/mean", 1}};
     for (const auto& [key, value] : changes) row[key] = value;
     for (int i = 0; i < steps; ++i) watch_.Add(row);
   }
@@ -91,15 +91,15 @@ TEST_F(TrendWatchTest, APolicyThatHardlyChooses) {
 }
 
 TEST_F(TrendWatchTest, APolicyThatIsFarAway) {
-  Policy({{"kl", 1.5}, {"sampling/importance_sampling_ratio/mean", 0.7}});
+  Policy({{"kl", 1.5}, {"sampling/sampling_logp_difference/mean", 0.25}});
   ASSERT_THAT(Kinds(), ElementsAre("policy_moved"));
   EXPECT_EQ(watch_.Findings()[0].what,
             "the policy has moved far, by the last 5 steps: its KL divergence from the reference "
-            "is 1.50 nats a token, the mean importance weight is 0.70");
-  Policy({{"sampling/sampling_logp_difference/mean", 0.25}});
+            "is 1.50 nats a token, log-probabilities differ by 0.25 from those that were sampled "
+            "with");
+  Policy({{"kl", 1.5}});
   ASSERT_THAT(Kinds(), ElementsAre("policy_moved"));
-  EXPECT_THAT(watch_.Findings()[0].what, HasSubstr("differ by 0.25"));
-  EXPECT_THAT(watch_.Findings()[0].what, Not(HasSubstr("KL")));
+  EXPECT_THAT(watch_.Findings()[0].what, Not(HasSubstr("log-probabilities")));
 }
 
 TEST_F(TrendWatchTest, WhatTaughtNothingSaysNothingOfThePolicy) {
@@ -111,11 +111,14 @@ TEST_F(TrendWatchTest, WhatTaughtNothingSaysNothingOfThePolicy) {
 }
 
 TEST_F(TrendWatchTest, ProblemsThatTakeTurnsAreComparedWithThemselves) {
-  CampaignPlan plan = MakeTestPlan({.prompts_per_step = 1});
-  while (plan.problems.size() < 7) plan.problems.push_back(plan.problems[0]);
-  TrendWatch watch(&plan);
-  for (int step = 0; step < 28; ++step) watch.Add({{"reward", step % 7 == 0 ? 1.4 : -0.2}});
-  EXPECT_THAT(watch.Findings(), IsEmpty());
+  for (const int prompts : {1, 5}) {
+    CampaignPlan plan = MakeTestPlan({.prompts_per_step = prompts});
+    while (plan.problems.size() < 12) plan.problems.push_back(PlannedProblem(plan.problems[0]));
+    TrendWatch watch(&plan);
+    // All come in 12 steps, some times; half of these are hard, and one after the other.
+    for (int step = 0; step < 36; ++step) watch.Add({{"reward", step % 12 < 6 ? 1.4 : -0.2}});
+    EXPECT_THAT(watch.Findings(), IsEmpty()) << prompts;
+  }
 }
 
 }  // namespace
