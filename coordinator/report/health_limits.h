@@ -46,8 +46,8 @@ inline constexpr double kFallErrors = 4;
 // The policy's mean entropy over kHealthSteps, nats a token: below, it hardly chooses any more.
 inline constexpr double kEntropyMin = 0.01;
 // It is far from where it was, by the mean over kHealthSteps of the KL penalty's estimate, nats a
-// token; or from the policy that sampled, by how far log-probabilities of tokens differ. (Importance
-// weights do not tell: with some settings they are whole sequences', or bounded.)
+// token; or from the policy that sampled, by how far log-probabilities of tokens differ.
+// (Importance weights do not tell: with some settings they are whole sequences', or bounded.)
 inline constexpr double kKlMax = 1;
 inline constexpr double kLogpDifferenceMax = 0.2;
 

@@ -100,8 +100,7 @@ std::string OddOf(const Measurements& own, const Measurements& others) {
   if (const auto noise = Compare(own.noise, others.noise); noise && noise->times >= kOddNoise) {
     odd.push_back(absl::StrFormat("equal code differs %.1f times as much there", noise->times));
   }
-  if (const auto took = Compare(own.seconds, others.seconds);
-      took && took->times >= kOddSeconds) {
+  if (const auto took = Compare(own.seconds, others.seconds); took && took->times >= kOddSeconds) {
     odd.push_back(absl::StrFormat("timing takes %.1f times as long there", took->times));
   }
   return absl::StrJoin(odd, "; ");

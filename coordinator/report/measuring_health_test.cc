@@ -162,8 +162,7 @@ TEST_F(MeasuringHealthTest, VerdictsThatTakeLongerAndLonger) {
   Add(3 * kSlowerVerdicts, Steady("cpu01"));
   const auto found = watch_.Findings();
   ASSERT_THAT(Kinds(), ElementsAre("slower_verdicts"));
-  EXPECT_EQ(found[0].what,
-            "timing took 2.5 times as long in the last 50 verdicts as before");
+  EXPECT_EQ(found[0].what, "timing took 2.5 times as long in the last 50 verdicts as before");
 }
 
 TEST_F(MeasuringHealthTest, TheNewestOfAJournalAreRead) {
