@@ -58,21 +58,23 @@ void TrendWatch::Add(const std::map<std::string, double>& row) {
   if (!std::isnan(now.mean) && (!best_ || now.mean > best_->mean)) best_ = now;
 }
 
-TrendWatch::Window TrendWatch::Over(double Step::*value, size_t begin, size_t end) const {
-  const double n = static_cast<double>(end - begin);
+TrendWatch::Window TrendWatch::Over(const std::vector<double>& values) {
+  const double n = static_cast<double>(values.size());
   Window window;
-  for (size_t i = begin; i < end; ++i) window.mean += steps_[i].*value / n;
+  for (const double value : values) window.mean += value / n;
   double squares = 0;
-  for (size_t i = begin; i < end; ++i) {
-    squares += (steps_[i].*value - window.mean) * (steps_[i].*value - window.mean);
-  }
-  window.error = n < 2 ? kUnknown : std::sqrt(squares / (n - 1) / n);
+  for (const double value : values) squares += (value - window.mean) * (value - window.mean);
+  window.error = std::sqrt(squares / (n - 1) / n);
   return window;
 }
 
 TrendWatch::Window TrendWatch::Newest(double Step::*value) const {
   if (steps_.size() < short_) return {kUnknown, kUnknown};
-  return Over(value, steps_.size() - short_, steps_.size());
+  std::vector<double> values;
+  for (size_t i = steps_.size() - short_; i < steps_.size(); ++i) {
+    values.push_back(steps_[i].*value);
+  }
+  return Over(values);
 }
 
 std::vector<HealthFinding> TrendWatch::Findings() const {
@@ -96,16 +98,21 @@ void TrendWatch::AddReward(std::vector<HealthFinding>* findings) const {
          "lower train.lr, train.kl_beta above 0 or a smaller train.max_staleness"});
   }
   if (steps_.size() < 2 * long_) return;
-  const Window before = Over(&Step::reward, 0, long_);
-  const Window after = Over(&Step::reward, long_, 2 * long_);
-  const double rise = after.mean - before.mean;
+  // Each step beside the one before it that had the same problems.
+  std::vector<double> before, rises;
+  for (size_t i = 0; i < long_; ++i) {
+    before.push_back(steps_[i].reward);
+    rises.push_back(steps_[long_ + i].reward - steps_[i].reward);
+  }
+  const Window rise = Over(rises);
   const bool better = steps_.back().log_best > steps_.front().log_best + kLogBestRise;
-  if (better || !(rise <= kFlatErrors * std::hypot(before.error, after.error))) return;
+  if (better || !(rise.mean <= kFlatErrors * rise.error)) return;
+  const double mean_before = Over(before).mean;
   findings->push_back(
       {"reward_flat",
        absl::StrFormat("the reward has not risen in %d steps (mean %.3f, and %.3f in the %d "
                        "before), and no program became the best",
-                       long_, after.mean, before.mean, long_),
+                       long_, mean_before + rise.mean, mean_before, long_),
        "stop here if the best program will do, or try a higher train.lr, a larger "
        "train.group_size, train.hints or other problems"});
 }

@@ -41,15 +41,15 @@ class TrendWatch {
     double kl = 0;
     double logp_difference = 0;
   };
-  // Mean and standard error over some steps.
+  // A mean and its standard error.
   struct Window {
     double mean = 0;
     double error = 0;
   };
 
-  // Of steps_[begin, end); NaN if one of them did not say.
-  Window Over(double Step::*value, size_t begin, size_t end) const;
-  // Of the newest short_ steps.
+  // Of two values or more; NaN if one of them is.
+  static Window Over(const std::vector<double>& values);
+  // Of the newest short_ steps; NaN if one of them did not say.
   Window Newest(double Step::*value) const;
   void AddReward(std::vector<HealthFinding>* findings) const;
   void AddPolicy(std::vector<HealthFinding>* findings) const;

@@ -67,6 +67,15 @@ TEST_F(TrendWatchTest, AFlatReward) {
   EXPECT_THAT(Kinds(), IsEmpty()) << "a better program is a success";
 }
 
+TEST_F(TrendWatchTest, ASlowRiseAmongUnlikeProblemsIsOne) {
+  CampaignPlan plan = MakeTestPlan({.prompts_per_step = 1});
+  TrendWatch watch(&plan);
+  for (int step = 0; step < 2 * kFlatSteps; ++step) {
+    watch.Add({{"reward", (step % 2 == 0 ? 1 : -1) + 0.005 * step}});
+  }
+  EXPECT_THAT(watch.Findings(), IsEmpty());
+}
+
 TEST_F(TrendWatchTest, ARewardThatFell) {
   Rewards(kHealthSteps, 0.8);
   Rewards(kHealthSteps, 0.55);
