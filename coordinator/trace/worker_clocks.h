@@ -23,9 +23,8 @@ class WorkerClocks {
   // Takes a verdict of what could be measured from `asked_us` on (nothing: not known), and which
   // was there at `here_us`, both by the coordinator's clock.
   void Add(const v1::Verdict& verdict, std::optional<int64_t> asked_us, int64_t here_us);
-  // Returns what is to be added to the worker's times: 0 where its clock may be right, else what
-  // is needed at least. Where its clock was set in between, no
-  // verdict comes before it was reached.
+  // Returns what is to be added to the worker's times: 0 where its clock may be right, else what is
+  // needed at least. Where its clock was set in between, no verdict comes before it was reached.
   int64_t OffsetUs(const std::string& worker) const;
 
  private:
