@@ -121,11 +121,17 @@ TEST_F(MeasureSchedulerTest, RolloutsOfOneTextShareAMeasurementAndCodeIsNeeded) 
   const std::vector<action::Measure> asked = Asked();
   ASSERT_EQ(asked.size(), 1u);
   EXPECT_EQ(asked[0].request.candidate_id(), "sim-1/1/0/0");
-  measuring_.On(event::VerdictArrived{asked[0].call, Correct(1)});
+  v1::Verdict verdict = Correct(1);
+  verdict.mutable_stage_times()->set_time_us(5);
+  measuring_.On(event::VerdictArrived{asked[0].call, verdict});
   EXPECT_FALSE(VerdictOf(0)->verdict.cached());
   EXPECT_TRUE(VerdictOf(1)->verdict.cached());
   Rollout(3, "int f();");
   EXPECT_TRUE(VerdictOf(3)->verdict.cached()) << "also one that comes later";
+  EXPECT_EQ(VerdictOf(0)->verdict.stage_times().time_us(), 5);
+  for (const int shared : {1, 3}) {
+    EXPECT_FALSE(VerdictOf(shared)->verdict.has_stage_times()) << "it was timed once";
+  }
 }
 
 TEST_F(MeasureSchedulerTest, ASuspectProgramIsShownWithItsSource) {

@@ -30,6 +30,7 @@ bool VerdictRecorder::RecordWithoutMeasuring(int64_t step, int group_index, int 
     if (!duplicate.verdict || duplicate.source != record.source) continue;
     v1::Verdict verdict = duplicate.verdict->verdict;
     verdict.set_cached(true);
+    verdict.clear_stage_times();  // it was measured once
     Record(step, group_index, sample, std::move(verdict));
     return true;
   }
@@ -48,7 +49,10 @@ void VerdictRecorder::Settle(MeasureJob* job, const v1::Verdict& verdict) {
   }
   for (size_t i = 0; i < job->samples.size(); ++i) {
     v1::Verdict copy = verdict;
-    if (i > 0) copy.set_cached(true);
+    if (i > 0) {
+      copy.set_cached(true);
+      copy.clear_stage_times();
+    }
     Record(job->step, job->group_index, job->samples[i], std::move(copy));
   }
 }

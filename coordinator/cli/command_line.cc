@@ -94,6 +94,7 @@ int RunCommandLine(int argc, char** argv) {
   AddShow(&app, &selected);
   AddLogs(&app, &selected);
   AddExport(&app, &selected);
+  AddTrace(&app, &selected);
   AddWorkers(&app, &selected);
   AddReplay(&app, &selected);
   AddFetch(&app, &selected);

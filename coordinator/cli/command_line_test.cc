@@ -72,6 +72,7 @@ TEST_F(CommandLineTest, HelpIsNoError) {
                               "show",
                               "logs",
                               "export",
+                              "trace",
                               "workers",
                               "workers x drain",
                               "workers x remove",

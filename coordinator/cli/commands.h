@@ -30,6 +30,7 @@ void AddWatch(CLI::App* app, SelectedCommand* selected);
 void AddShow(CLI::App* app, SelectedCommand* selected);
 void AddLogs(CLI::App* app, SelectedCommand* selected);
 void AddExport(CLI::App* app, SelectedCommand* selected);
+void AddTrace(CLI::App* app, SelectedCommand* selected);
 void AddWorkers(CLI::App* app, SelectedCommand* selected);
 void AddReplay(CLI::App* app, SelectedCommand* selected);
 void AddFetch(CLI::App* app, SelectedCommand* selected);

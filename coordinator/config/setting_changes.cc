@@ -108,6 +108,7 @@ constexpr SettingRule kRules[] = {
     {"policy.tokens_max", kFromStart},
     {"policy.timeout_s", kFromStart},
     {"patience", kFromStart},
+    {"notify", kFromStart},
 };
 
 }  // namespace

@@ -115,6 +115,12 @@ using JournalEntry = std::variant<PromptEntry, RolloutEntry, VerdictEntry, Incum
                                   UpdateEntry, EvaluationEntry, CheckpointEntry, CalibrationEntry,
                                   StartEntry, LoadEntry, ChangeEntry>;
 
+// Entries of a journal by their numbers, which count from 1; both ends are part of it.
+struct EntryRange {
+  int64_t first = 1;
+  int64_t last = 0;
+};
+
 // Returns "from step 21: train.lr 1e-05 -> 2e-06".
 inline std::string ChangeText(const ChangeEntry& entry) {
   return absl::StrCat("from step ", entry.step, ": ", entry.key, " ", entry.before, " -> ",

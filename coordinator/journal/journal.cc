@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -217,6 +218,13 @@ absl::Status Journal::ForEach(const std::function<absl::Status(const JournalEntr
   return Damaged(VisitAfter(file(), 0, visit));
 }
 
+absl::Status Journal::ForEachIn(
+    const EntryRange& range,
+    const std::function<absl::Status(const JournalEntry&, std::optional<int64_t> time_us)>& visit)
+    const {
+  return Damaged(VisitRange(file(), range, visit));
+}
+
 absl::Status Journal::ForEachRow(const std::function<void(const MetricsRow&)>& visit) const {
   Statement read(db_, SelectRows(kUpdates, "ORDER BY seq").c_str());
   while (true) {
@@ -269,6 +277,18 @@ absl::StatusOr<v1::Completion> Journal::FindCompletion(int64_t step, int group_i
   absl::StatusOr<JournalEntry> entry = reader->Get();
   RETURN_IF_ERROR(Damaged(entry.status()));
   return std::move(std::get<RolloutEntry>(*entry).completion);
+}
+
+absl::StatusOr<std::optional<int64_t>> Journal::LastTimeUs() const {
+  std::optional<int64_t> last_us;
+  for (const JournalTable* table : kJournalTables) {
+    Statement read(
+        db_,
+        absl::StrCat("SELECT time_us FROM ", table->name, " ORDER BY seq DESC LIMIT 1").c_str());
+    ASSIGN_OR_RETURN(const bool row, read.Step());
+    if (row && !read.IsNull(0)) last_us = std::max(last_us.value_or(0), read.Int(0));
+  }
+  return last_us;
 }
 
 absl::StatusOr<std::string> Journal::FirstCheckpoint() const {

@@ -98,6 +98,16 @@ class Journal {
   // Visits every entry in order. An error of `visit` ends it and is returned. DATA_LOSS: an entry
   // is missing or damaged, or `visit` says so; the file is named.
   absl::Status ForEach(const std::function<absl::Status(const JournalEntry&)>& visit) const;
+  // Visits the entries of that range, as ForEach, and says when each was appended: microseconds
+  // since 1970; nothing where version 2 or older wrote it.
+  absl::Status ForEachIn(
+      const EntryRange& range,
+      const std::function<absl::Status(const JournalEntry&, std::optional<int64_t> time_us)>& visit)
+      const;
+  // Returns the range in which GRPO steps `first` to `last` were, or, where both are the same and
+  // not positive, that evaluation: from the update or evaluation before their first prompt to the
+  // last of their rollouts, verdicts, updates and checkpoints. NOT_FOUND: they have no rollouts.
+  absl::StatusOr<EntryRange> FindSteps(int64_t first, int64_t last) const;
   // Returns the request as it was sent, built again from its step's entries. NOT_FOUND: no such
   // update. DATA_LOSS: as RecordedRequest.
   absl::StatusOr<v1::UpdateRequest> FindUpdateRequest(const CampaignPlan& plan,
@@ -116,6 +126,10 @@ class Journal {
   absl::StatusOr<StepRecord> FindStep(const CampaignPlan& plan, int64_t step) const;
   // Returns a rollout's completion. NOT_FOUND: no such rollout.
   absl::StatusOr<v1::Completion> FindCompletion(int64_t step, int group_index, int sample) const;
+
+  // Returns when the newest entry was appended, microseconds since 1970; nothing: there is none, or
+  // nobody knows.
+  absl::StatusOr<std::optional<int64_t>> LastTimeUs() const;
 
   // Returns the path of the first checkpoint that was saved; empty if none was.
   absl::StatusOr<std::string> FirstCheckpoint() const;

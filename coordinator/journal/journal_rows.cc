@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -198,11 +199,12 @@ std::unique_ptr<RowReader> ReaderOf(const JournalTable& table, const JournalFile
 
 }  // namespace
 
-RowReaders ReadersAfter(const JournalFile& file, int64_t seq) {
+RowReaders ReadersIn(const JournalFile& file, const EntryRange& range) {
   RowReaders readers;
   for (const JournalTable* table : kJournalTables) {
-    readers.push_back(
-        ReaderOf(*table, file, SelectRows(*table, "WHERE seq > ?1 ORDER BY seq"), {seq}));
+    readers.push_back(ReaderOf(*table, file,
+                               SelectRows(*table, "WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq"),
+                               {range.first, range.last}));
   }
   return readers;
 }
@@ -262,16 +264,26 @@ absl::Status VisitInOrder(const RowReaders& readers,
   }
 }
 
-absl::Status VisitAfter(const JournalFile& file, int64_t seq,
-                        const std::function<absl::Status(const JournalEntry&)>& visit) {
-  return VisitInOrder(ReadersAfter(file, seq), [&](const RowReader& reader) -> absl::Status {
-    if (reader.seq() != ++seq) {
-      return absl::DataLossError(absl::StrCat(file.path, " is incomplete: entry ", seq,
+absl::Status VisitRange(
+    const JournalFile& file, const EntryRange& range,
+    const std::function<absl::Status(const JournalEntry&, std::optional<int64_t> time_us)>& visit) {
+  int64_t next = range.first;
+  return VisitInOrder(ReadersIn(file, range), [&](const RowReader& reader) -> absl::Status {
+    if (reader.seq() != next) {
+      return absl::DataLossError(absl::StrCat(file.path, " is incomplete: entry ", next,
                                               " is missing; restore it from a back-up"));
     }
+    ++next;
     ASSIGN_OR_RETURN(const JournalEntry entry, reader.Get());
-    return visit(entry);
+    return visit(entry, reader.time_us());
   });
+}
+
+absl::Status VisitAfter(const JournalFile& file, int64_t seq,
+                        const std::function<absl::Status(const JournalEntry&)>& visit) {
+  return VisitRange(
+      file, {seq + 1, std::numeric_limits<int64_t>::max()},
+      [&](const JournalEntry& entry, std::optional<int64_t>) { return visit(entry); });
 }
 
 absl::StatusOr<int64_t> LastSeq(const JournalFile& file) {

@@ -2,7 +2,7 @@
 //
 //   RowWriter writer(file);
 //   RETURN_IF_ERROR(writer.Write(seq, time_us, entry));
-//   RETURN_IF_ERROR(VisitInOrder(ReadersAfter(file, 0), visit));
+//   RETURN_IF_ERROR(VisitAfter(file, 0, visit));
 //
 // Every row ends with its checksum (row_crc.h). Paths below the run directory are stored relative
 // to it, so that a run may be moved and copied.
@@ -50,6 +50,10 @@ class RowReader {
   bool more() const { return more_; }
   // Returns the `seq` of the row it is at.
   int64_t seq() const { return row_.Int(0); }
+  // Returns when it was appended, microseconds since 1970; nothing where version 2 wrote it.
+  std::optional<int64_t> time_us() const {
+    return row_.IsNull(1) ? std::nullopt : std::optional(row_.Int(1));
+  }
   virtual absl::StatusOr<JournalEntry> Get() const = 0;
 
  protected:
@@ -62,8 +66,8 @@ class RowReader {
 };
 using RowReaders = std::vector<std::unique_ptr<RowReader>>;
 
-// All entries after `seq`.
-RowReaders ReadersAfter(const JournalFile& file, int64_t seq);
+// The entries of that range.
+RowReaders ReadersIn(const JournalFile& file, const EntryRange& range);
 // The entries of that step up to `seq`, without updates and checkpoints.
 RowReaders ReadersOfStep(const JournalFile& file, int64_t step, int64_t seq);
 // That update; at most one.
@@ -79,6 +83,12 @@ RowReaders ReadersOfVersion2(const JournalFile& file);
 // Visits the rows that the readers give, in order of seq. An error of `visit` ends it.
 absl::Status VisitInOrder(const RowReaders& readers,
                           const std::function<absl::Status(const RowReader&)>& visit);
+
+// Visits the entries of that range, as far as they are there, in order. DATA_LOSS: one is missing
+// between others, or damaged.
+absl::Status VisitRange(
+    const JournalFile& file, const EntryRange& range,
+    const std::function<absl::Status(const JournalEntry&, std::optional<int64_t> time_us)>& visit);
 
 // Visits every entry after `seq`. DATA_LOSS: one is missing or damaged.
 absl::Status VisitAfter(const JournalFile& file, int64_t seq,

@@ -2,7 +2,9 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
@@ -122,6 +124,47 @@ absl::StatusOr<StepRecord> Journal::FindStep(const CampaignPlan& plan, int64_t s
     RETURN_IF_ERROR(Damaged(ApplyStep(file(), step, last, &state)));
   }
   return *state.FindStep(step);
+}
+
+absl::StatusOr<EntryRange> Journal::FindSteps(int64_t first, int64_t last) const {
+  const OneState one_state(db_);
+  const auto number = [this](const std::string& sql,
+                             const std::vector<int64_t>& values) -> absl::StatusOr<int64_t> {
+    Statement read(db_, sql.c_str());
+    for (const int64_t value : values) read.Bind(value);
+    ASSIGN_OR_RETURN(const bool row, read.Step());
+    return row ? read.Int(0) : 0;  // NULL is 0
+  };
+  constexpr char kOfSteps[] = " WHERE step BETWEEN ?1 AND ?2";
+  int64_t begin = 0;
+  EntryRange range;
+  for (const char* table : {"prompts", "rollouts", "verdicts", "leaders"}) {
+    const std::string from = absl::StrCat(" FROM ", table, kOfSteps);
+    ASSIGN_OR_RETURN(const int64_t oldest, number("SELECT min(seq)" + from, {first, last}));
+    ASSIGN_OR_RETURN(const int64_t newest, number("SELECT max(seq)" + from, {first, last}));
+    if (oldest > 0 && (begin == 0 || oldest < begin)) begin = oldest;
+    range.last = std::max(range.last, newest);
+  }
+  const v1::UpdateName name = StepName(first);
+  if (begin == 0) {
+    ASSIGN_OR_RETURN(const int64_t newest, number("SELECT max(step) FROM rollouts", {}));
+    return absl::NotFoundError(absl::StrCat(
+        path_, " holds no rollout of ", PhaseStep(name),
+        first == last ? "" : absl::StrCat(" to ", last),
+        newest > 0 ? absl::StrCat("; the newest are of step ", newest) : "; no step has begun"));
+  }
+  const int64_t phase = name.phase(), end = StepName(last).step();
+  for (const char* table : {"updates", "checkpoints"}) {
+    ASSIGN_OR_RETURN(
+        const int64_t newest,
+        number(absl::StrCat("SELECT max(seq) FROM ", table, kOfSteps, " AND phase = ?3"),
+               {name.step(), end, phase}));
+    range.last = std::max(range.last, newest);
+  }
+  ASSIGN_OR_RETURN(const int64_t before,
+                   number("SELECT max(seq) FROM updates WHERE seq < ?1", {begin}));
+  range.first = std::max<int64_t>(before, 1);
+  return range;
 }
 
 absl::StatusOr<std::unique_ptr<Journal>> Journal::ForkTo(const std::string& path,

@@ -191,5 +191,64 @@ TEST_F(JournalSnapshotTest, AMissingEntryAfterItIsNoticed) {
   EXPECT_THAT(Restored(world), testing::HasSubstr(absl::StrCat("entry ", missing, " is missing")));
 }
 
+TEST_F(JournalSnapshotTest, StepsAreFoundWithWhatCameBetweenThem) {
+  auto journal = *Journal::Create(path_, "c");
+  int64_t time_us = kSnapshotTime;
+  const auto add = [&](const JournalEntry& entry) {
+    ASSERT_TRUE(journal->Append({entry}, ++time_us).ok());
+  };
+  const auto update = [&](v1::UpdateName::Phase phase, int64_t step) {
+    UpdateEntry entry;
+    entry.name.set_phase(phase);
+    entry.name.set_step(step);
+    add(entry);
+  };
+  CheckpointEntry saved;
+  saved.name.set_phase(v1::UpdateName::GRPO);
+  saved.name.set_step(1);
+  // These are entries 1 and 2, then 3 to 7 and 8 to 11, then 12 and 13.
+  add(StartEntry{});
+  update(v1::UpdateName::WARMUP, 1);
+  for (const int64_t step : {1, 2}) {
+    add(PromptEntry{step, {}});
+    add(RolloutEntry{step, {}});
+    VerdictEntry verdict;
+    verdict.step = step;
+    add(verdict);
+    update(v1::UpdateName::GRPO, step);
+    if (step == 1) add(saved);
+  }
+  add(RolloutEntry{-2, {}});
+  add(EvaluationEntry{StepName(-2)});
+  EXPECT_EQ(*journal->LastTimeUs(), kSnapshotTime + 13);
+  const auto found = [&](int64_t first, int64_t last) {
+    const auto range = journal->FindSteps(first, last);
+    return range.ok() ? absl::StrCat(range->first, " to ", range->last)
+                      : std::string(range.status().message());
+  };
+  EXPECT_EQ(found(1, 1), "2 to 7") << "with its checkpoint";
+  EXPECT_EQ(found(2, 2), "6 to 11");
+  EXPECT_EQ(found(1, 2), "2 to 11");
+  EXPECT_EQ(found(-2, -2), "11 to 13");
+  EXPECT_EQ(found(3, 4), path_ + " holds no rollout of step 3 to 4; the newest are of step 2");
+  std::vector<int64_t> times;
+  size_t kinds = 0;
+  ASSERT_TRUE(journal
+                  ->ForEachIn({6, 8},
+                              [&](const JournalEntry& entry, std::optional<int64_t> time) {
+                                times.push_back(time.value_or(0) - kSnapshotTime);
+                                kinds += entry.index();
+                                return absl::OkStatus();
+                              })
+                  .ok());
+  EXPECT_EQ(times, (std::vector<int64_t>{6, 7, 8}));
+  EXPECT_EQ(kinds, JournalEntry(UpdateEntry{}).index() + JournalEntry(saved).index());
+  Sql("DELETE FROM checkpoints");
+  EXPECT_TRUE(absl::IsDataLoss(
+      journal->ForEachIn({6, 8}, [](const JournalEntry&, std::optional<int64_t>) {
+        return absl::OkStatus();
+      })));
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -1,5 +1,7 @@
 #include "coordinator/loop/run_campaign.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -15,13 +17,15 @@
 #include "coordinator/campaign/campaign_state.h"
 #include "coordinator/journal/worker_list.h"
 #include "coordinator/loop/campaign_loop.h"
+#include "coordinator/loop/health_monitor.h"
 #include "coordinator/loop/model_check.h"
+#include "coordinator/loop/notifier.h"
 #include "coordinator/loop/run_control.h"
 #include "coordinator/loop/service_relay.h"
 #include "coordinator/proof/best.h"
 #include "coordinator/proof/suspects.h"
-#include "coordinator/report/learning_health.h"
 #include "coordinator/report/metrics.h"
+#include "coordinator/report/run_summary.h"
 #include "coordinator/services/cluster.h"
 
 namespace whetstone {
@@ -34,12 +38,50 @@ const PlannedProblem& FindProblem(const CampaignPlan& plan, const std::string& i
   CHECK(false && "an incumbent of a problem the campaign does not have");
 }
 
-}  // namespace
+// Tells of an alarm.
+void TellAlarm(const HealthFinding& finding, int64_t step, Console* console, Notifier* notifier) {
+  const std::string text = absl::StrCat(finding.what, ": ", finding.advice);
+  console->Notice(text);
+  notifier->Tell({.event = finding.kind == "stalled" ? "stall" : "alarm",
+                  .text = text,
+                  .step = step,
+                  .more = {{"kind", finding.kind},
+                           {"subject", finding.subject},
+                           {"what", finding.what},
+                           {"advice", finding.advice}}});
+}
 
-absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
+// Returns "done, steps 40/40, reward 0.100 (first 3 steps) → 0.900 (last 3), best matmul 5.31x".
+std::string FinishText(const RunSummary& summary) {
+  std::string text = absl::StrCat("done, steps ", summary.steps_done, "/", summary.steps_total);
+  if (!summary.rows.empty()) absl::StrAppend(&text, ", reward ", RewardText(summary));
+  for (const auto& [id, incumbent] : summary.incumbents) {
+    absl::StrAppendFormat(&text, ", best %s %.2fx", id, incumbent.verdict.speedup());
+  }
+  return text;
+}
+
+// Tells how it ended.
+void TellEnd(const absl::Status& status, const CampaignPlan& plan, const RunPaths& paths,
+             const Journal& journal, Notifier* notifier) {
+  if (!notifier->tells()) return;
+  const absl::StatusOr<RunSummary> summary = SummarizeRun(plan, paths, journal);
+  Notification end;
+  end.event = status.ok() ? "finish" : "failure";
+  if (summary.ok()) end.step = summary->steps_done;
+  if (!status.ok()) {
+    end.text = std::string(status.message());
+  } else {
+    end.text = summary.ok() ? FinishText(*summary) : "done";
+  }
+  notifier->Tell(std::move(end));
+}
+
+// `began` is set once it does anything.
+absl::Status RunToItsEnd(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
                          StopSignals* signals, Console* console,
-                         const std::function<bool(const v1::UpdateName& done)>& enough,
-                         bool steal) {
+                         const std::function<bool(const v1::UpdateName& done)>& enough, bool steal,
+                         Notifier* notifier, bool* began) {
   console->Status("reading the journal");
   ASSIGN_OR_RETURN(DurableState before, journal->Restore(plan));
   RETURN_IF_ERROR(MakeDirectories(paths.logs()));
@@ -52,6 +94,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   const bool saved =
       !plan.CheckpointDue(before.position()) || before.CheckpointSaved(before.position());
   if (before.done() && saved) return absl::OkStatus();
+  *began = true;
   RETURN_IF_ERROR(journal->Append({StartEntry{Hostname(), HostId(), kVersionText}}, UnixMicros()));
   if (before.position() > 0) {
     console->Line(absl::StrCat("going on after ", PhaseStep(plan.NameOf(before.position()))));
@@ -101,27 +144,39 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   state.Restore(std::move(before));
   if (steal) state.StealTrainer();
 
-  CollapseWatch collapse(&plan);
-  RETURN_IF_ERROR(journal->ForEachRow([&](const MetricsRow& row) {
-    if (row.name.phase() == v1::UpdateName::GRPO) collapse.Add(row.name.step(), row.values);
-  }));
+  int64_t steps_done = std::max<int64_t>(0, state.durable().position() - plan.warmup_updates());
+  HealthMonitor monitor(&plan, paths, journal, [&](const HealthFinding& finding) {
+    TellAlarm(finding, steps_done, console, notifier);
+  });
+  RETURN_IF_ERROR(monitor.Begin());
+  if (!state.durable().checkpoints().empty()) monitor.Saved(state.durable().checkpoints().back());
   std::function<void()> stop;
   hooks.on_step = [&](const action::StepDone& done, int64_t time_us) {
     if (enough && enough(done.name)) stop();
     console->Line(done.line);
     if (done.name.phase() == v1::UpdateName::GRPO) {
-      for (const HealthFinding& finding : collapse.Add(done.name.step(), done.row)) {
-        console->Notice(absl::StrCat(finding.what, ": ", finding.advice));
-      }
+      steps_done = done.name.step();
+      monitor.Step(steps_done, done.row);
     }
     return metrics->Add({done.name, time_us, done.row});
   };
   hooks.on_incumbent = [&](const IncumbentEntry& incumbent) {
-    console->Line(absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", incumbent.problem_id,
-                                  incumbent.verdict.speedup(), incumbent.verdict.speedup_low(),
-                                  incumbent.verdict.speedup_high()));
-    return PublishBest(paths, plan.campaign, FindProblem(plan, incumbent.problem_id).problem,
-                       incumbent);
+    const v1::Verdict& verdict = incumbent.verdict;
+    const std::string text =
+        absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", incumbent.problem_id,
+                        verdict.speedup(), verdict.speedup_low(), verdict.speedup_high());
+    console->Line(text);
+    RETURN_IF_ERROR(PublishBest(paths, plan.campaign,
+                                FindProblem(plan, incumbent.problem_id).problem, incumbent));
+    notifier->Tell({.event = "best",
+                    .text = text,
+                    .step = steps_done,
+                    .more = {{"problem", incumbent.problem_id},
+                             {"speedup", verdict.speedup()},
+                             {"speedup_low", verdict.speedup_low()},
+                             {"speedup_high", verdict.speedup_high()},
+                             {"folder", paths.best(incumbent.problem_id)}}});
+    return absl::OkStatus();
   };
   hooks.on_suspect = [&](const VerdictEntry& entry, const std::string& source) -> absl::Status {
     std::string path;
@@ -132,10 +187,14 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   };
   hooks.on_checkpoint = [&](const CheckpointEntry& checkpoint) {
     console->Line(absl::StrCat("saved ", checkpoint.path));
+    monitor.Saved(checkpoint);
   };
   hooks.on_notice = [console](const std::string& text) { console->Notice(text); };
   hooks.on_worker_left = [&control](int worker) { control.Left(worker); };
-  hooks.on_status = [console](const std::string& line) { console->Status(line); };
+  hooks.on_status = [&](const std::string& line) {
+    console->Status(line);
+    monitor.Look(std::chrono::duration<double>(clock.Now()).count());
+  };
 
   absl::Status result;
   {
@@ -150,6 +209,27 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     control.Close();
   }
   return result;
+}
+
+}  // namespace
+
+absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
+                         StopSignals* signals, Console* console,
+                         const std::function<bool(const v1::UpdateName& done)>& enough,
+                         bool steal) {
+  Notifier notifier(plan.campaign.notify().command(), paths.root(), plan.campaign.name(),
+                    paths.logs() + "/notify.log",
+                    [console](const std::string& why) { console->Notice(why); });
+  bool began = false;
+  const absl::Status status = RunToItsEnd(plan, paths, journal, signals, console, enough, steal,
+                                          &notifier, &began);
+  // A stop was somebody's wish, and is no news.
+  if (absl::IsCancelled(status)) {
+    notifier.End(Notifier::kStopDeadline);
+  } else if (began || !status.ok()) {
+    TellEnd(status, plan, paths, *journal, &notifier);
+  }
+  return status;
 }
 
 }  // namespace whetstone

@@ -1,5 +1,5 @@
 // RunCampaign takes one campaign from an open run directory to its end: services, loop, console,
-// files.
+// files, alarms, and whom the campaign tells of them (notify).
 #ifndef WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_
 #define WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_
 

@@ -14,12 +14,14 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <map>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/file.h"
 #include "common/status_macros.h"
@@ -79,27 +81,51 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{fds[0], fds[1]};
 }
 
+// What a child is given; borrowed.
+struct ChildParts {
+  char* const* argv = nullptr;
+  char** environment = nullptr;
+  int log = -1;
+  int stdio = -1;
+  int input = -1;
+  int life_line = -1;
+  int error_pipe = -1;
+  pid_t parent = 0;
+};
+
 // BecomeChild is what the child does between fork and exec. It makes only async-signal-safe calls,
 // and never returns.
-[[noreturn]] void BecomeChild(char* const* argv, int log, int stdio, int life_line, int error_pipe,
-                              pid_t parent) {
+[[noreturn]] void BecomeChild(const ChildParts& parts) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // the parent died before the line above
+  if (getppid() != parts.parent) _exit(127);  // the parent died before the line above
   for (int s = 1; s < NSIG; ++s) signal(s, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  dup2(stdio >= 0 ? stdio : null, 0);
-  dup2(stdio >= 0 ? stdio : log >= 0 ? log : null, 1);
-  dup2(log >= 0 ? log : null, 2);
+  const int log = parts.log >= 0 ? parts.log : null;
+  dup2(parts.stdio >= 0 ? parts.stdio : parts.input >= 0 ? parts.input : null, 0);
+  dup2(parts.stdio >= 0 ? parts.stdio : log, 1);
+  dup2(log, 2);
   close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
-  if (life_line >= 0) fcntl(life_line, F_SETFD, 0);
-  execvp(argv[0], argv);
+  if (parts.life_line >= 0) fcntl(parts.life_line, F_SETFD, 0);
+  environ = parts.environment;
+  execvp(parts.argv[0], parts.argv);
   const int error = errno;
-  (void)!write(error_pipe, &error, sizeof(error));
+  (void)!write(parts.error_pipe, &error, sizeof(error));
   _exit(127);
+}
+
+// Returns this process's environment with those in the place of its own: "NAME=VALUE" each.
+std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string>& values) {
+  std::vector<std::string> all;
+  for (char* const* entry = environ; *entry != nullptr; ++entry) {
+    const absl::string_view text = *entry;
+    if (values.count(std::string(text.substr(0, text.find('=')))) == 0) all.emplace_back(text);
+  }
+  for (const auto& [name, value] : values) all.push_back(absl::StrCat(name, "=", value));
+  return all;
 }
 
 std::string Describe(int wait_status) {
@@ -119,9 +145,15 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
     words.push_back("--life-line-fd");
     words.push_back(absl::StrCat(life_line.read));
   }
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const auto pointers = [](std::vector<std::string>& texts) {
+    std::vector<char*> all;
+    for (std::string& text : texts) all.push_back(text.data());
+    all.push_back(nullptr);
+    return all;
+  };
+  const std::vector<char*> argv = pointers(words);
+  std::vector<std::string> environment = EnvironmentWith(options.environment);
+  std::vector<char*> envp = pointers(environment);
 
   int log = -1;
   absl::StatusOr<Pipe> error_pipe = MakePipe();
@@ -134,12 +166,17 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
   }
   pid_t pid = -1;
   if (failed.ok()) {
-    const pid_t parent = getpid();
+    const ChildParts parts = {.argv = argv.data(),
+                              .environment = envp.data(),
+                              .log = log,
+                              .stdio = options.stdio,
+                              .input = options.input,
+                              .life_line = life_line.read,
+                              .error_pipe = error_pipe->write,
+                              .parent = getpid()};
     pid = Forker::Get().Run([&] {
       const pid_t child = fork();
-      if (child == 0) {
-        BecomeChild(argv.data(), log, options.stdio, life_line.read, error_pipe->write, parent);
-      }
+      if (child == 0) BecomeChild(parts);
       return child;
     });
     if (pid < 0) failed = absl::ErrnoToStatus(errno, "cannot fork");

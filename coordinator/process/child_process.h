@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +39,10 @@ struct ChildOptions {
   // This descriptor (borrowed; -1: none) becomes stdin and stdout; only stderr then goes to the
   // log.
   int stdio = -1;
+  // This descriptor (borrowed) becomes stdin alone, where there is no `stdio`; -1: /dev/null.
+  int input = -1;
+  // What the child's environment has besides this process's own, or in its place: values by name.
+  std::map<std::string, std::string> environment = {};
 };
 
 // The class is thread-safe.
@@ -45,8 +50,9 @@ class ChildProcess {
  public:
   // Starts the program in a process group of its own (Ctrl-C on the terminal reaches this process,
   // which decides what happens to its children), with default signals, none of them blocked, no
-  // inherited descriptors and stdin from /dev/null. What it leaves behind in its group when it ends
-  // is killed. NOT_FOUND: no such program. Other errors: why it could not be started.
+  // inherited descriptors and, unless asked otherwise, stdin from /dev/null. What it leaves behind
+  // in its group when it ends is killed. NOT_FOUND: no such program. Other errors: why it could not
+  // be started.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ChildOptions& options);
   // Stops it: SIGTERM, and SIGKILL 5 s later.
   ~ChildProcess();

@@ -106,6 +106,26 @@ TEST(ChildProcessTest, SpeaksOverADescriptorAndMayBeTerminated) {
   EXPECT_THAT(*(*child)->Ended(), testing::HasSubstr("signal 15"));
 }
 
+TEST(ChildProcessTest, HasAnEnvironmentAndAnInputOfItsOwn) {
+  auto dir = TempDir::Make("child");
+  ASSERT_TRUE(dir.ok());
+  ASSERT_TRUE(WriteFileAtomically(dir->path() + "/input", "to read\n").ok());
+  const UniqueFd input(open((dir->path() + "/input").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(setenv("WHET_CHILD_OWN", "ours", 1), 0);
+  ASSERT_EQ(setenv("WHET_CHILD_KEPT", "kept", 1), 0);
+  ChildOptions options;
+  options.argv = {"sh", "-c", "echo \"$WHET_CHILD_OWN|$WHET_CHILD_KEPT|$PATH\"; cat"};
+  options.environment = {{"WHET_CHILD_OWN", "a 'b' $c"}};
+  options.input = input.get();
+  options.log_path = dir->path() + "/log";
+  auto child = ChildProcess::Start(options);
+  ASSERT_TRUE(child.ok()) << child.status();
+  ASSERT_TRUE(Eventually([&] { return (*child)->Ended().has_value(); }));
+  EXPECT_EQ(*ReadFile(options.log_path),
+            std::string("a 'b' $c|kept|") + std::getenv("PATH") + "\nto read\n");
+  EXPECT_STREQ(std::getenv("WHET_CHILD_OWN"), "ours") << "this process keeps its own";
+}
+
 TEST(ChildProcessTest, LeavesNothingOfItsGroupBehind) {
   auto dir = TempDir::Make("child");
   ASSERT_TRUE(dir.ok());

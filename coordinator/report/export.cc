@@ -1,67 +1,19 @@
 #include "coordinator/report/export.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
-#include <utility>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/step_record.h"
 #include "coordinator/durable/step_row.h"
+#include "coordinator/report/lines_file.h"
 #include "coordinator/report/verdict_json.h"
 
 namespace whetstone {
 namespace {
 
 constexpr int64_t kToldEvery = 1000;
-
-// A file that appears when it is whole.
-class LinesFile {
- public:
-  explicit LinesFile(std::string path) : path_(std::move(path)), part_(path_ + ".part") {}
-  ~LinesFile() { std::remove(part_.c_str()); }
-  LinesFile(const LinesFile&) = delete;
-  LinesFile& operator=(const LinesFile&) = delete;
-
-  absl::Status Open() {
-    errno = 0;
-    out_.open(part_, std::ios::binary);
-    return Result();
-  }
-  absl::Status AddLine(const std::string& line) {
-    errno = 0;
-    out_ << line << '\n';
-    return Result();
-  }
-  absl::Status AddObject(const nlohmann::ordered_json& object) {
-    return AddLine(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  }
-  absl::Status Finish() {
-    errno = 0;
-    out_.close();
-    RETURN_IF_ERROR(Result());
-    std::error_code error;
-    std::filesystem::rename(part_, path_, error);
-    return error ? absl::ErrnoToStatus(error.value(), path_) : absl::OkStatus();
-  }
-
- private:
-  absl::Status Result() const {
-    const int error = errno == 0 ? EIO : errno;
-    if (out_) return absl::OkStatus();
-    return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", part_));
-  }
-
-  const std::string path_;
-  const std::string part_;
-  std::ofstream out_;
-};
 
 nlohmann::ordered_json PlaceColumns(const CampaignPlan& plan, int64_t step, int group_index,
                                     int sample) {

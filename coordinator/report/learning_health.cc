@@ -14,32 +14,30 @@ namespace {
 
 using MetricsRows = std::vector<std::map<std::string, double>>;
 
-// NewestRows are the rows that count, and means over them.
-class NewestRows {
+// MeanOfRows are means over the newest rows.
+class MeanOfRows {
  public:
-  explicit NewestRows(const MetricsRows& rows)
-      : rows_(rows), begin_(rows.size() - std::min<size_t>(rows.size(), kHealthSteps)) {}
+  explicit MeanOfRows(const MetricsRows& rows) : rows_(rows) {}
 
   double Sum(const std::string& key) const {
     double sum = 0;
-    for (size_t i = begin_; i < rows_.size(); ++i) {
-      const auto it = rows_[i].find(key);
-      sum += it == rows_[i].end() ? 0 : it->second;
+    for (const auto& row : rows_) {
+      const auto it = row.find(key);
+      sum += it == row.end() ? 0 : it->second;
     }
     return sum;
   }
   double Mean(const std::string& key) const {
-    return Sum(key) / static_cast<double>(rows_.size() - begin_);
+    return Sum(key) / static_cast<double>(rows_.size());
   }
   // "in the last 5 steps"
   std::string Where() const {
-    const size_t steps = rows_.size() - begin_;
-    return steps == 1 ? "in the last step" : absl::StrCat("in the last ", steps, " steps");
+    return rows_.size() == 1 ? "in the last step"
+                             : absl::StrCat("in the last ", rows_.size(), " steps");
   }
 
  private:
   const MetricsRows& rows_;
-  const size_t begin_;
 };
 
 // Means of shares have rounding errors.
@@ -178,13 +176,10 @@ std::string TechniquesText(const std::map<std::string, int64_t>& techniques) {
 
 }  // namespace
 
-std::vector<HealthFinding> CollapseWatch::Add(int64_t step,
-                                              const std::map<std::string, double>& row) {
-  std::vector<HealthFinding> findings;
+void CollapseWatch::Add(int64_t step, const std::map<std::string, double>& row) {
   const v1::TrainConfig& train = plan_->campaign.train();
-  if (train.frozen() || kCollapseSteps * train.group_size() < kHealthCompletionsMin) {
-    return findings;  // what learns nothing cannot collapse
-  }
+  // What learns nothing cannot collapse.
+  if (train.frozen() || kCollapseSteps * train.group_size() < kHealthCompletionsMin) return;
   for (const PlannedProblem& planned : plan_->learned()) {
     const std::string& id = planned.problem.id();
     const std::string prefix = absl::StrCat("problem/", id, "/");
@@ -204,9 +199,7 @@ std::vector<HealthFinding> CollapseWatch::Add(int64_t step,
     repeated.outcome = only;
     const auto reward = row.find(prefix + "reward");
     repeated.reward = reward == row.end() ? 0 : reward->second;
-    if (repeated.steps == kCollapseSteps) findings.push_back(Finding(id, repeated));
   }
-  return findings;
 }
 
 std::vector<HealthFinding> CollapseWatch::Collapsed() const {
@@ -223,7 +216,7 @@ HealthFinding CollapseWatch::Finding(const std::string& id, const Repeated& repe
           absl::StrCat("every completion of ", id, " is the same ", right ? "right" : "wrong",
                        " program since step ", repeated.since, " (", repeated.outcome->name,
                        ", reward ", absl::StrFormat("%.3f", repeated.reward), ")"),
-          right ? VarietyAdvice(plan_->campaign) : RestAdvice(*plan_)};
+          right ? VarietyAdvice(plan_->campaign) : RestAdvice(*plan_), id};
 }
 
 void Attempts::Add(const std::string& problem_id, const v1::Verdict& verdict) {
@@ -327,13 +320,24 @@ HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) 
 }
 
 std::vector<HealthFinding> LearningHealth(const CampaignPlan& plan, const MetricsRows& rows) {
-  std::vector<HealthFinding> findings;
-  CollapseWatch watch(&plan);
+  LearningWatch watch(&plan);
   for (size_t i = 0; i < rows.size(); ++i) watch.Add(static_cast<int64_t>(i) + 1, rows[i]);
-  const std::vector<HealthFinding> collapsed = watch.Collapsed();
-  const NewestRows newest(rows);
-  if (newest.Sum("num_completions") < kHealthCompletionsMin) return findings;
-  findings = collapsed;
+  return watch.Findings();
+}
+
+void LearningWatch::Add(int64_t step, const std::map<std::string, double>& row) {
+  collapse_.Add(step, row);
+  trend_.Add(row);
+  if (newest_.size() == static_cast<size_t>(kHealthSteps)) newest_.erase(newest_.begin());
+  newest_.push_back(row);
+}
+
+std::vector<HealthFinding> LearningWatch::Findings() const {
+  const CampaignPlan& plan = *plan_;
+  const MeanOfRows newest(newest_);
+  if (newest.Sum("num_completions") < kHealthCompletionsMin) return {};
+  const std::vector<HealthFinding> collapsed = collapse_.Collapsed();
+  std::vector<HealthFinding> findings = collapsed;
   // What is said of every problem need not be said again.
   const bool all_collapsed = collapsed.size() == plan.learned().size();
   const v1::Campaign& c = plan.campaign;
@@ -376,6 +380,7 @@ std::vector<HealthFinding> LearningHealth(const CampaignPlan& plan, const Metric
                                      newest.Where(), " differ from each other"),
                         VarietyAdvice(c)});
   }
+  for (HealthFinding& finding : trend_.Findings()) findings.push_back(std::move(finding));
   return findings;
 }
 

@@ -1,5 +1,5 @@
-// LearningHealth says whether a run still learns, by its newest steps, and what to do where it does
-// not.
+// LearningHealth says whether a run still learns, by its newest steps and by how they go on, and
+// what to do where it does not. health_limits.h has the thresholds.
 //
 //   for (const HealthFinding& finding : LearningHealth(plan, summary.rows)) {
 //     console->Notice(finding.what + ": " + finding.advice);
@@ -14,38 +14,18 @@
 #include <vector>
 
 #include "coordinator/durable/campaign_plan.h"
+#include "coordinator/report/health_finding.h"
+#include "coordinator/report/health_limits.h"
 #include "coordinator/report/outcome_names.h"
+#include "coordinator/report/trend_health.h"
 
 namespace whetstone {
-
-// So many of the newest steps are looked at, and they must have so many completions together before
-// anything is said of them.
-inline constexpr int kHealthSteps = 5;
-inline constexpr int kHealthCompletionsMin = 8;
-// Something is said from these shares on, each a mean over those steps: of groups whose rewards are
-// all equal, or within their errors; of completions that were cut off; of completions with one
-// outcome, if that is not CORRECT. Of programs that differ from each other something is said up to
-// kDistinctShare.
-inline constexpr double kEqualGroupsShare = 0.9;
-inline constexpr double kCutOffShare = 0.5;
-inline constexpr double kOneOutcomeShare = 0.95;
-inline constexpr double kDistinctShare = 0.25;
-
-// A group whose completions are all one program has collapsed; that is said once it was so in this
-// many steps of its problem running.
-inline constexpr int kCollapseSteps = 3;
-
-struct HealthFinding {
-  // "collapsed", "one_outcome", "cut_off", "equal_rewards", "no_variety", kNothingFaster
-  std::string kind;
-  std::string what;    // what was seen, with its number and the steps that it is of
-  std::string advice;  // what would change it in this campaign
-};
 
 // A CollapseWatch tells of each problem since when all completions of a step are one program: a
 // wrong one is a resting place, as no group has spread, and so is a copy of the reference.
 //
-//   for (const HealthFinding& finding : watch.Add(step, row)) console->Notice(finding.what + …);
+//   watch.Add(step, row);
+//   for (const HealthFinding& finding : watch.Collapsed()) console->Notice(finding.what + …);
 //
 // Its memory does not grow with the steps. It is not thread-safe.
 class CollapseWatch {
@@ -53,9 +33,8 @@ class CollapseWatch {
   // `plan` is borrowed for the watch's life.
   explicit CollapseWatch(const CampaignPlan* plan) : plan_(plan) {}
 
-  // Takes the row of the next GRPO step. Returns the problems that collapsed with it: each is told
-  // once, unless it recovers and collapses again.
-  std::vector<HealthFinding> Add(int64_t step, const std::map<std::string, double>& row);
+  // Takes the row of the next GRPO step.
+  void Add(int64_t step, const std::map<std::string, double>& row);
   // Returns all that are collapsed now, as long as it lasts.
   std::vector<HealthFinding> Collapsed() const;
 
@@ -86,6 +65,27 @@ inline constexpr char kNothingFaster[] = "nothing_faster";  // the kind of the n
 // Says that nothing faster than the reference was found for those problems: what was tried, where
 // it failed, and what to change. There is at least one verdict.
 HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts);
+
+// A LearningWatch says the same step by step. Its memory does not grow with the steps. It is not
+// thread-safe.
+class LearningWatch {
+ public:
+  // `plan` is borrowed for the watch's life.
+  explicit LearningWatch(const CampaignPlan* plan) : plan_(plan), collapse_(plan), trend_(plan) {}
+
+  // Takes the row of the next GRPO step.
+  void Add(int64_t step, const std::map<std::string, double>& row);
+  // Returns all that is wrong now.
+  std::vector<HealthFinding> Findings() const;
+  // The rows of the newest kHealthSteps steps, or of all that there are.
+  const std::vector<std::map<std::string, double>>& newest() const { return newest_; }
+
+ private:
+  const CampaignPlan* plan_;
+  CollapseWatch collapse_;
+  TrendWatch trend_;
+  std::vector<std::map<std::string, double>> newest_;  // kHealthSteps at most
+};
 
 // Returns what is wrong; `rows` are those of the GRPO steps (step_row.h), in order. Nothing is
 // found in a run that learns, nor in one with too few completions. Pure.

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "coordinator/durable/campaign_plan_testing.h"
 
 namespace whetstone {
@@ -27,6 +30,7 @@ std::vector<std::string> Kinds(const std::vector<HealthFinding>& findings) {
   std::vector<std::string> kinds;
   for (const HealthFinding& finding : findings) {
     kinds.push_back(finding.kind);
+    EXPECT_EQ(std::count(std::begin(kHealthKinds), std::end(kHealthKinds), finding.kind), 1);
     EXPECT_FALSE(finding.what.empty());
     EXPECT_FALSE(finding.advice.empty()) << finding.what;
   }
@@ -125,21 +129,24 @@ StepMetrics Repeating(const std::string& id, double programs, const std::string&
   return row;
 }
 
-TEST_F(LearningHealthTest, CollapseIsToldOnceWhenItHappens) {
+TEST_F(LearningHealthTest, CollapseIsToldAsLongAsItLasts) {
   CollapseWatch watch(&plan_);
-  EXPECT_THAT(watch.Add(1, Repeating("a", 1, "wrong_answer")), IsEmpty());
-  EXPECT_THAT(watch.Add(2, Repeating("a", 3, "wrong_answer")), IsEmpty()) << "it recovered";
-  EXPECT_THAT(watch.Add(3, Repeating("a", 1, "wrong_answer")), IsEmpty());
-  EXPECT_THAT(watch.Add(4, Repeating("b", 2, "wrong_answer")), IsEmpty()) << "of another problem";
-  EXPECT_THAT(watch.Add(5, Repeating("a", 1, "wrong_answer")), IsEmpty());
-  const auto found = watch.Add(6, Repeating("a", 1, "wrong_answer"));
+  watch.Add(1, Repeating("a", 1, "wrong_answer"));
+  watch.Add(2, Repeating("a", 3, "wrong_answer"));  // it recovers
+  watch.Add(3, Repeating("a", 1, "wrong_answer"));
+  watch.Add(4, Repeating("b", 2, "wrong_answer"));  // of another problem
+  watch.Add(5, Repeating("a", 1, "wrong_answer"));
+  EXPECT_THAT(watch.Collapsed(), IsEmpty());
+  watch.Add(6, Repeating("a", 1, "wrong_answer"));
+  const auto found = watch.Collapsed();
   ASSERT_THAT(Kinds(found), ElementsAre("collapsed"));
+  EXPECT_EQ(found[0].subject, "a");
   EXPECT_EQ(found[0].what,
             "every completion of a is the same wrong program since step 3 (wrong answer, reward "
             "-0.250)");
   EXPECT_THAT(found[0].advice, HasSubstr("reward.partial_credit until_correct"));
   EXPECT_THAT(found[0].advice, HasSubstr("train.imitation.size"));
-  EXPECT_THAT(watch.Add(7, Repeating("a", 1, "wrong_answer")), IsEmpty()) << "it was told";
+  watch.Add(7, Repeating("a", 1, "wrong_answer"));
   ASSERT_THAT(Kinds(watch.Collapsed()), ElementsAre("collapsed"));
   StepMetrics two = Repeating("a", 1, "wrong_answer");
   two["problem/a/outcome/wrong_answer"] = 0.5;

@@ -89,10 +89,10 @@ std::string Headline(const RunSummary& s) {
 
 std::string Health(const RunSummary& s) {
   if (s.health.empty()) return "";
-  std::string html = "<div class=\"care\"><h3>What keeps it from learning</h3><ul>";
+  std::string html = "<div class=\"care\"><h3>Alarms</h3><ul>";
   for (const HealthFinding& finding : s.health) {
-    absl::StrAppend(&html, "<li><b>", EscapeHtml(finding.what),
-                    ".</b> For the next run: ", EscapeHtml(finding.advice), ".</li>");
+    absl::StrAppend(&html, "<li><b>", EscapeHtml(finding.what), ".</b> Advice: ",
+                    EscapeHtml(finding.advice), ".</li>");
   }
   return html + "</ul></div>";
 }

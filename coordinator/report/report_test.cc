@@ -269,12 +269,12 @@ TEST(ReportTest, EveryProblemHasARowCurvesAndAPart) {
       << "one needs no table, and its curves are the run's";
 }
 
-TEST(ReportTest, WhatKeepsItFromLearningIsSaid) {
+TEST(ReportTest, AlarmsAreSaid) {
   ReportedRun run(6);
-  EXPECT_THAT(run.Html(), Not(HasSubstr("What keeps it from learning")));
+  EXPECT_THAT(run.Html(), Not(HasSubstr("<h3>Alarms</h3>")));
   run.summary.health = {{"cut_off", "100 % were <cut> off", "raise it"}};
   EXPECT_THAT(run.Html(),
-              HasSubstr("<b>100 % were &lt;cut&gt; off.</b> For the next run: raise it."));
+              HasSubstr("<b>100 % were &lt;cut&gt; off.</b> Advice: raise it."));
 }
 
 TEST(ReportTest, WhatWasChangedInItsCourseIsSaid) {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/terminal/text_table.h"
@@ -82,6 +83,15 @@ std::string StateText(const RunSummary& s, absl::Time now) {
   return state == "paused" ? absl::StrCat("paused for ", AgeText(now - *s.paused_since)) : state;
 }
 
+// Returns the kinds of what is wrong, "cut_off, no_variety"; status says more.
+std::string AlarmsText(const RunSummary& s) {
+  std::vector<std::string> kinds;
+  for (const HealthFinding& finding : s.health) {
+    if (std::ranges::count(kinds, finding.kind) == 0) kinds.push_back(finding.kind);
+  }
+  return absl::StrJoin(kinds, ", ");
+}
+
 std::string FirstLine(absl::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
@@ -110,12 +120,12 @@ ListedRun ListRun(const std::string& path) {
 
 std::string RunListText(const std::vector<ListedRun>& runs, absl::Time now) {
   std::vector<std::vector<std::string>> rows = {
-      {"RUN", "STATE", "STEPS", "REWARD", "BEST", "WRITTEN"}};
+      {"RUN", "STATE", "STEPS", "REWARD", "BEST", "WRITTEN", "ALARMS"}};
   std::string unreadable;
   for (const ListedRun& run : runs) {
     const std::string age = absl::StrCat(AgeText(now - run.active), " ago");
     if (!run.summary.ok()) {
-      rows.push_back({run.path, "unreadable", "", "", "", age});
+      rows.push_back({run.path, "unreadable", "", "", "", age, ""});
       absl::StrAppend(&unreadable, "\n! ", FirstLine(run.summary.status().message()));
       continue;
     }
@@ -124,7 +134,7 @@ std::string RunListText(const std::vector<ListedRun>& runs, absl::Time now) {
     rows.push_back({run.path, StateText(s, now),
                     warming ? absl::StrCat("warm-up ", s.warmup_done, "/", s.warmup_total)
                             : absl::StrCat(s.steps_done, "/", s.steps_total),
-                    RewardsText(s), BestText(s), age});
+                    RewardsText(s), BestText(s), age, AlarmsText(s)});
   }
   return absl::StrCat(TextTable(std::move(rows)), unreadable);
 }

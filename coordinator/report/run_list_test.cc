@@ -73,12 +73,14 @@ TEST_F(RunListTest, ARunIsALine) {
   summary.rows = {{{"reward", -0.5}}, {{"reward", 1.25}}};
   summary.incumbents["slow"].verdict.set_speedup(1.5);
   summary.incumbents["multiply"].verdict.set_speedup(9.4);
+  summary.health = {{"cut_off", "x", "y"}, {"odd_worker", "x", "y"}, {"odd_worker", "x", "y"}};
   const ListedRun done{.path = "runs/done", .active = absl::UnixEpoch(), .summary = summary};
   const absl::Time now = absl::UnixEpoch() + absl::Hours(3);
   EXPECT_EQ(RunListText({fresh, done}, now),
-            "RUN         STATE    STEPS        REWARD        BEST            WRITTEN\n"
+            "RUN         STATE    STEPS        REWARD        BEST            WRITTEN  ALARMS\n"
             "runs/fresh  stopped  warm-up 2/8                                3 h ago\n"
-            "runs/done   done     4/4          -0.50 → 1.25  9.40× multiply  3 h ago");
+            "runs/done   done     4/4          -0.50 → 1.25  9.40× multiply  3 h ago  cut_off, "
+            "odd_worker");
   const nlohmann::ordered_json json = RunListJson({fresh, done}, now);
   EXPECT_EQ(json[0]["state"], "stopped");
   EXPECT_EQ(json[1]["state"], "done");

@@ -14,6 +14,9 @@
 #include "coordinator/durable/eval_row.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/pause_file.h"
+#include "coordinator/report/learning_health.h"
+#include "coordinator/report/machine_health.h"
+#include "coordinator/report/measuring_health.h"
 #include "coordinator/report/verdict_json.h"
 
 namespace whetstone {
@@ -47,6 +50,19 @@ absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journa
   if (!attempts.problems.empty()) {
     summary->health.insert(summary->health.begin(), NothingFaster(plan, attempts));
   }
+  return absl::OkStatus();
+}
+
+// Adds what does not follow from the steps' rows.
+absl::Status AddOtherHealth(const RunPaths& paths, const Journal& journal, RunSummary* summary) {
+  const bool goes_on = summary->owner && summary->owner->claim.empty();
+  ASSIGN_OR_RETURN(const std::vector<HealthFinding> found,
+                   summary->done()
+                       ? MeasuringHealth(journal)
+                       : OtherHealth(paths, journal, summary->checkpoints,
+                                     goes_on ? std::optional(LongestStep(summary->rows))
+                                             : std::nullopt));
+  summary->health.insert(summary->health.end(), found.begin(), found.end());
   return absl::OkStatus();
 }
 
@@ -127,6 +143,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   }
   summary.owner = RunDir::Owner(paths);
   if (summary.owner) summary.paused_since = ReadPauseFile(paths.paused());
+  RETURN_IF_ERROR(AddOtherHealth(paths, journal, &summary));
   // A run that goes on may still find something.
   if (summary.steps_done > 0 && (summary.done() || !summary.owner)) {
     RETURN_IF_ERROR(AddWhatFoundNothing(plan, journal, &summary));

@@ -15,7 +15,7 @@
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/report/learning_health.h"
+#include "coordinator/report/health_finding.h"
 
 namespace whetstone {
 
@@ -49,7 +49,8 @@ struct RunSummary {
   std::map<std::string, double> expert_speedup;      // by problem id; of any host
   std::vector<CheckpointEntry> checkpoints;
   std::vector<RecordedChange> changes;  // of settings, in order
-  std::vector<HealthFinding> health;  // of the GRPO steps; and, at the end, where nothing was found
+  // Alarms (health_limits.h), and, at the end, where nothing was found.
+  std::vector<HealthFinding> health;
 
   bool done() const {
     return warmup_done == warmup_total && steps_done == steps_total && !evaluating;

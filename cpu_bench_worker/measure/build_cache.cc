@@ -1,5 +1,7 @@
 #include "cpu_bench_worker/measure/build_cache.h"
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/sha256.h"
@@ -29,11 +31,15 @@ std::shared_ptr<const Artefact> BuildCache::Find(const std::string& key) {
 
 void BuildCache::Add(const std::string& key, const Artefact& artefact) {
   if (!Repeatable(artefact)) return;
+  auto kept = std::make_shared<Artefact>(artefact);
+  kept->verdict.set_screen_s(0);
+  kept->verdict.set_compile_s(0);
+  kept->verdict.clear_stage_times();
+  kept->spent_s = 0;
   const size_t bytes =
-      2 * key.size() + sizeof(Artefact) + artefact.object.size() + artefact.verdict.SpaceUsedLong();
+      2 * key.size() + sizeof(Artefact) + kept->object.size() + kept->verdict.SpaceUsedLong();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (artefacts_.Find(key) == nullptr)
-    artefacts_.Add(key, std::make_shared<const Artefact>(artefact), bytes);
+  if (artefacts_.Find(key) == nullptr) artefacts_.Add(key, std::move(kept), bytes);
 }
 
 }  // namespace whetstone

@@ -29,7 +29,7 @@ class BuildCache {
 
   // Null: it is not known, or not any more.
   std::shared_ptr<const Artefact> Find(const std::string& key);
-  // Keeps what another build would end with too.
+  // Keeps what another build would end with too, but for the time that it took: finding takes none.
   void Add(const std::string& key, const Artefact& artefact);
 
  private:

@@ -9,6 +9,9 @@ Artefact Built(const std::string& object) {
   Artefact artefact;
   artefact.object = object;
   artefact.verdict.set_object_hash("hash of " + object.substr(0, 1));
+  artefact.verdict.set_compile_s(0.5);
+  artefact.verdict.mutable_stage_times()->set_build_us(1);
+  artefact.spent_s = 0.5;
   return artefact;
 }
 
@@ -19,6 +22,9 @@ TEST(BuildCacheTest, FindsWhatWasAdded) {
   ASSERT_NE(cache.Find("a"), nullptr);
   EXPECT_EQ(cache.Find("a")->object, "object a");
   EXPECT_EQ(cache.Find("a")->verdict.object_hash(), "hash of o");
+  EXPECT_EQ(cache.Find("a")->spent_s, 0) << "finding it takes no time";
+  EXPECT_EQ(cache.Find("a")->verdict.compile_s(), 0);
+  EXPECT_FALSE(cache.Find("a")->verdict.has_stage_times());
 }
 
 TEST(BuildCacheTest, KeepsOnlyWhatAnotherBuildWouldEndWith) {

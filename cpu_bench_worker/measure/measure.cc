@@ -299,6 +299,7 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
   verdict.set_problem_hash(request.problem_hash());
   verdict.set_isolation(isolation_.summary);
   verdict.set_worker(Hostname());
+  verdict.mutable_stage_times()->set_reached_us(UnixMicros());
   const v1::Verdict reached = verdict;
   if (reached.outcome() == v1::INFRASTRUCTURE_ERROR) {
     entries_.Erase(request.candidate_id());  // A retry measures again.
@@ -318,9 +319,6 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
         BuildKey(request.problem_hash(), problem.config.tools->version, request.source());
     if (const std::shared_ptr<const Artefact> known = builds_.Find(key)) {
       artefact = *known;
-      artefact.verdict.set_screen_s(0);
-      artefact.verdict.set_compile_s(0);
-      artefact.spent_s = 0;
     } else {
       artefact = pipeline_->Build(problem, request.source(), &entry->cancelled);
       builds_.Add(key, artefact);

@@ -18,6 +18,8 @@ TEST_F(MeasureTest, TheSameTextIsBuiltOnce) {
   EXPECT_GT(first.compile_s(), 0);
   EXPECT_EQ(second.compile_s(), 0);
   EXPECT_EQ(second.screen_s(), 0);
+  EXPECT_GT(first.stage_times().build_us(), 0);
+  EXPECT_EQ(second.stage_times().build_us(), 0);
   EXPECT_EQ(second.outcome(), first.outcome());
   EXPECT_EQ(second.canonical_hash(), first.canonical_hash());
 }
@@ -39,6 +41,8 @@ TEST_F(MeasureTest, AFasterProgramIsFasterAndEqualMachineCodeIsCached) {
   EXPECT_TRUE(again.cached());
   EXPECT_EQ(again.candidate_id(), "renamed");
   EXPECT_EQ(again.speedup(), verdict.speedup());
+  EXPECT_GE(again.stage_times().build_us(), verdict.stage_times().reached_us());
+  EXPECT_EQ(again.stage_times().time_us(), 0) << "it was not timed";
   EXPECT_EQ(again.canonical_hash(), verdict.canonical_hash());
   // Challengers are measured again all the same.
   v1::MeasureRequest fresh = Request("challenger", renamed, true);
@@ -85,6 +89,14 @@ TEST_F(MeasureTest, CheckingFirstAndTimingLaterIsOneCandidate) {
   EXPECT_EQ(timed.outcome(), v1::CORRECT) << timed.detail();
   EXPECT_TRUE(timed.timed());
   EXPECT_EQ(timed.compile_s(), checked.compile_s()) << "compiled once";
+  const v1::StageTimes& stages = timed.stage_times();
+  EXPECT_EQ(stages.build_us(), checked.stage_times().build_us());
+  EXPECT_EQ(stages.check_us(), checked.stage_times().check_us());
+  EXPECT_LT(stages.build_us(), stages.check_us());
+  EXPECT_LE(checked.stage_times().reached_us(), stages.time_us());
+  EXPECT_LT(stages.time_us(), stages.reached_us());
+  EXPECT_GE(stages.check_slot(), 0);
+  EXPECT_GE(stages.time_slot(), 0);
   // A third call returns the verdict already reached, to the last bit.
   EXPECT_EQ(Measure("two_steps", source, true).SerializeAsString(), timed.SerializeAsString());
 }

@@ -10,6 +10,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/philox.h"
 #include "common/problem/struct_type.h"
@@ -55,6 +56,9 @@ class StageTimer {
   double before_;
   std::chrono::steady_clock::time_point begin_;
 };
+
+// Returns the slot as StageTimes has it: the index of the whole host is the largest there is.
+int32_t SlotOf(const SlotPool::Lease& lease) { return static_cast<int32_t>(lease.index()); }
 
 void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
               v1::Verdict* verdict) {
@@ -128,6 +132,7 @@ Artefact Pipeline::Build(const PreparedProblem& problem, const std::string& sour
     return artefact;
   }
   const auto begin = std::chrono::steady_clock::now();
+  artefact.verdict.mutable_stage_times()->set_build_us(UnixMicros());
   const std::string text = WithoutStructs(source, problem.bench.problem);
   // Both run side by side: most candidates pass the screen, and then only the longer of the two
   // takes time. (The compiler's sandbox needs no screen before it.)
@@ -172,6 +177,8 @@ Artefact Pipeline::Build(const PreparedProblem& problem, const std::string& sour
 void Pipeline::Check(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
                      const std::atomic<bool>* cancelled, Artefact* artefact) {
   const StageTimer timer(artefact, &v1::Verdict::set_check_s, 0);
+  artefact->verdict.mutable_stage_times()->set_check_us(UnixMicros());
+  artefact->verdict.mutable_stage_times()->set_check_slot(SlotOf(*lease));
   const absl::StatusOr<std::string> object = Materialize(*artefact);
   if (!object.ok()) return End(OurFault(object.status()), artefact);
   const absl::Cleanup remove = [&] { unlink(object->c_str()); };
@@ -199,6 +206,8 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
   lease->BeginTiming();
   const absl::Cleanup end_timing = [&] { lease->EndTiming(); };
   const StageTimer timer(artefact, &v1::Verdict::set_time_s, 0);
+  artefact->verdict.mutable_stage_times()->set_time_us(UnixMicros());
+  artefact->verdict.mutable_stage_times()->set_time_slot(SlotOf(*lease));
   const absl::StatusOr<std::string> object = Materialize(*artefact);
   if (!object.ok()) return End(OurFault(object.status()), artefact);
   const absl::Cleanup remove = [&] { unlink(object->c_str()); };

@@ -29,6 +29,7 @@ bool VerdictCache::Find(double least_speedup, v1::Verdict* verdict) {
   verdict->set_time_s(0);
   verdict->set_start_s(0);
   verdict->set_invocations_s(0);
+  *verdict->mutable_stage_times() = mine.stage_times();
   verdict->set_cached(true);
   return true;
 }

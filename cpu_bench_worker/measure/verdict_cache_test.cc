@@ -19,6 +19,7 @@ v1::Verdict Faster(const std::string& object, double speedup, bool below_least) 
   verdict.set_speedup_high(1.1 * speedup);
   verdict.set_below_least(below_least);
   verdict.set_canonical_hash("its source");
+  verdict.mutable_stage_times()->set_time_us(5);
   return verdict;
 }
 
@@ -26,9 +27,12 @@ v1::Verdict Faster(const std::string& object, double speedup, bool below_least) 
 double Found(VerdictCache* cache, const std::string& object, double least_speedup) {
   v1::Verdict verdict = Of(object);
   verdict.set_canonical_hash("another source");
+  verdict.mutable_stage_times()->set_build_us(7);
   if (!cache->Find(least_speedup, &verdict)) return 0;
   EXPECT_TRUE(verdict.cached());
   EXPECT_EQ(verdict.canonical_hash(), "another source");
+  EXPECT_EQ(verdict.stage_times().build_us(), 7) << "it was compiled by itself,";
+  EXPECT_EQ(verdict.stage_times().time_us(), 0) << "and timed with the other";
   return verdict.speedup();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -13,6 +14,7 @@
 #include "common/file.h"
 #include "common/manifest.h"
 #include "common/tree_testing.h"
+#include "coordinator/trace/trace_testing.h"
 #include "tests/system/ssh_campaign_fixture.h"
 
 namespace whetstone {
@@ -183,6 +185,80 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   EXPECT_TRUE(ReadFile(RunDirectory() + "/logs/whet.log").ok());
   EXPECT_EQ(Whet({"fetch", RunDirectory()}).exit_code, 0) << "its checkpoint is there";
   EXPECT_THAT(Whet({"gc", RunDirectory()}).out, HasSubstr("nothing of "));
+}
+
+TEST_F(CampaignTest, ItsCommandIsToldWhatBecomesOfIt) {
+  const std::string told = Path("told");
+  const std::string campaign = WriteCampaign(
+      2, absl::StrCat("notify: {command: 'echo \"$WHET_EVENT $WHET_STEP $WHET_RUN\" >> ", told,
+                      "; cat >> ", told, ".json; [ $WHET_EVENT != best ]'}\n"));
+  const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory()});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  const std::string text = *ReadFile(told);
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("best 0 ", RunDirectory(), "\n")));
+  EXPECT_THAT(text, testing::EndsWith(absl::StrCat("finish 2 ", RunDirectory(), "\n")));
+  EXPECT_THAT(*ReadFile(told + ".json"),
+              AllOf(HasSubstr(R"({"event":"best","run":")"), HasSubstr(R"("problem":"multiply")"),
+                    HasSubstr(R"("text":"done, steps 2/2, reward )")));
+  EXPECT_THAT(run.out + run.err,
+              HasSubstr("notify.command, told of 'best', failed (exit code 1)"))
+      << "which is a warning";
+  ASSERT_EQ(Whet({"resume", RunDirectory()}).exit_code, 0);
+  EXPECT_EQ(*ReadFile(told), text) << "nothing is left to become of it";
+}
+
+// The policy generates and learns on the worker's cores, so that checking and timing are apart.
+TEST_F(CampaignTest, ATraceSaysWhatRanWhen) {
+  const WhetResult run = Whet({"run", WriteCampaign(2), "--run-dir", RunDirectory()});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  const std::string file = Path("trace.json");
+  const WhetResult written = Whet({"trace", RunDirectory(), "1..2", file, "--json"});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_EQ(written.json()["rollouts"], 8) << written.out;
+  const ReadTrace trace = ParseTrace(*ReadFile(file));
+  EXPECT_THAT(trace.problems, testing::IsEmpty());
+  EXPECT_EQ(trace.flows.size(), 8u);
+  int timed = 0;
+  for (int step = 1; step <= 2; ++step) {
+    for (int sample = 0; sample < 4; ++sample) {
+      const std::string chain = trace.Chain(absl::StrCat(step, "/0/", sample));
+      EXPECT_THAT(chain, testing::StartsWith("generate extract "));
+      EXPECT_THAT(chain, testing::EndsWith(" reward update"));
+      // What another wrote too is measured once.
+      timed += chain == "generate extract compile check time reward update" ? 1 : 0;
+    }
+  }
+  EXPECT_GE(timed, 1);
+  const std::vector<nlohmann::json> metrics = Metrics();
+  double generate = 0, update = 0, step = 0;
+  for (const nlohmann::json& row : metrics) {
+    generate += row["time/generate"].get<double>();
+    update += row["time/update"].get<double>();
+    step += row["time/step"].get<double>();
+  }
+  double generated = 0, updated = 0, time_s = 0;
+  for (const ReadTrace::Span& span : trace.spans) {
+    const double seconds = static_cast<double>(span.end_us - span.begin_us) / 1e6;
+    if (span.track == "trainer/policy") {
+      generated += absl::StrContains(span.name, "generate") ? seconds : 0;
+      updated += absl::StrContains(span.name, "update") ? seconds : 0;
+    }
+    if (span.name == "time") time_s += seconds;
+  }
+  // A call's time is from its start to its end; the journal has that of its first and last answer.
+  EXPECT_NEAR(generated, generate, 0.1 * generate + 0.2);
+  EXPECT_NEAR(updated, update, 0.1);
+  EXPECT_NEAR(trace.Seconds("coordinator/steps"), step, 0.05);
+  double rewarded_s = 0;
+  for (const ReadTrace::Span& reward : trace.Of("coordinator/reward", "reward")) {
+    if (reward.args["cached"].get<bool>()) continue;
+    rewarded_s += reward.args["time_ms"].get<double>() / 1e3;
+  }
+  EXPECT_NEAR(time_s, rewarded_s, 0.01) << "slots were as busy as the verdicts say";
+  const WhetResult none = Whet({"trace", RunDirectory(), "7", file});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("holds no rollout of step 7; the newest are of step 2"));
+  EXPECT_THAT(Whet({"trace", RunDirectory(), "newest"}).err, HasSubstr("names no steps"));
 }
 
 TEST_F(CampaignTest, WarmupComesFirstAndIsJournaledLikeEverythingElse) {
