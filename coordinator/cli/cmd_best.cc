@@ -79,7 +79,8 @@ void AddBest(CLI::App* app, SelectedCommand* selected) {
       "best",
       "List the fastest verified programs of a run, or verify them\n\nWith --verify each program's "
       "stand-alone benchmark is built (CMake, Google Benchmark) and run: it checks\nthe outputs "
-      "again, times program and reference, and confirms a speedup that is no less than recorded, within a\n"
+      "again, times program and reference, and confirms a speedup that is no less than recorded, "
+      "within a\n"
       "tolerance. The exit code is 2 if one is not confirmed.");
   command->add_option("RUN", options->root, "Run directory")->capture_default_str();
   command->add_option("PROBLEM", options->problem, "Only this problem's program");

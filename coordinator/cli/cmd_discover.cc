@@ -91,8 +91,7 @@ void AddDiscover(CLI::App* app, SelectedCommand* selected) {
                    "search.rewrites, and train.steps are set here")
       ->type_name("FILE");
   discover
-      ->add_option("--set", command->options.sets,
-                   "Changes a key of the campaign; may be repeated")
+      ->add_option("--set", command->options.sets, "Changes a key of the campaign; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   discover->add_flag("--json", command->json, "End with one JSON object on stdout");

@@ -108,9 +108,8 @@ void ShowGarbage(const LookedAtRun& run, Console* console) {
   const std::string root = RunPaths(run.path).root();
   std::vector<std::vector<std::string>> rows;
   for (const Garbage& item : run.garbage.items) {
-    rows.push_back(
-        {"", BytesText(item.bytes),
-         std::filesystem::path(item.path).lexically_relative(root).string(), item.why});
+    rows.push_back({"", BytesText(item.bytes),
+                    std::filesystem::path(item.path).lexically_relative(root).string(), item.why});
   }
   console->Line(TextTable(std::move(rows)));
 }
@@ -192,8 +191,9 @@ void AddGc(CLI::App* app, SelectedCommand* selected) {
       "alone, and so is what lies outside of them, or another run of the folder names.");
   command->add_option("FOLDER", options->folder, "A folder of runs, or one run")
       ->capture_default_str();
-  command->add_option("--keep", options->keep,
-                      "Newest checkpoints of each run to keep (default: its checkpoint.keep)")
+  command
+      ->add_option("--keep", options->keep,
+                   "Newest checkpoints of each run to keep (default: its checkpoint.keep)")
       ->check(CLI::Range(1, 1'000'000));
   command->add_flag("--yes", options->yes, "Remove it");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

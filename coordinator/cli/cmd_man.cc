@@ -22,8 +22,8 @@ int PrintManPage(const CLI::App& root, const std::vector<std::string>& words) {
       std::vector<std::string> known;
       for (const CLI::App* each : CommandsOf(*command)) known.push_back(each->get_name());
       return Console(/*json=*/false)
-          .Fail(absl::InvalidArgumentError(absl::StrCat(
-              CommandName(*command), " has no command '", word, "'", DidYouMean(word, known))));
+          .Fail(absl::InvalidArgumentError(absl::StrCat(CommandName(*command), " has no command '",
+                                                        word, "'", DidYouMean(word, known))));
     }
     command = next;
   }

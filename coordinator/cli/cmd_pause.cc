@@ -75,11 +75,11 @@ absl::StatusOr<v1::PauseStatus> WaitUntilQuiet(const PauseOptions& options, Live
 }
 
 std::string PausedText(const PauseOptions& options, const v1::PauseStatus& status, bool changed) {
-  return absl::StrCat(
-      changed ? "paused" : "it was paused already", "; ",
-      status.running_size() == 0 ? "nothing computes"
-                                 : absl::StrCat("this ends first: ", RunningText(status)),
-      "; it goes on with: whet unpause ", options.root);
+  return absl::StrCat(changed ? "paused" : "it was paused already", "; ",
+                      status.running_size() == 0
+                          ? "nothing computes"
+                          : absl::StrCat("this ends first: ", RunningText(status)),
+                      "; it goes on with: whet unpause ", options.root);
 }
 
 int SetPaused(const PauseOptions& options, bool paused) {

@@ -48,8 +48,8 @@ absl::Status ReportOne(const ReportOptions& options, Console* console) {
   const absl::Status written = WriteFileAtomically(
       file, ReportHtml(run.plan, summary, samples, KeptPortability(paths, console)));
   if (!written.ok() && options.output.empty()) {
-    return absl::Status(
-        written.code(), absl::StrCat(written.message(), "; to write it elsewhere: whet report ",
+    return absl::Status(written.code(),
+                        absl::StrCat(written.message(), "; to write it elsewhere: whet report ",
                                      options.roots[0], " --output FILE"));
   }
   RETURN_IF_ERROR(written);
@@ -92,8 +92,8 @@ absl::Status ReportSeveral(const ReportOptions& options, Console* console) {
 
 int RunReport(const ReportOptions& options) {
   Console console(options.json);
-  const absl::Status status = options.roots.size() == 1 ? ReportOne(options, &console)
-                                                        : ReportSeveral(options, &console);
+  const absl::Status status =
+      options.roots.size() == 1 ? ReportOne(options, &console) : ReportSeveral(options, &console);
   return status.ok() ? kExitOk : console.Fail(status);
 }
 
@@ -110,9 +110,10 @@ void AddReport(CLI::App* app, SelectedCommand* selected) {
       "differ, their curves over each\nother (runs that differ in their seed alone as one, with a "
       "band), their best programs.\nRuns are only read, and may go on.");
   command->add_option("RUN", options->roots, "Run directory; several are compared")->required();
-  command->add_option("-o,--output", options->output,
-                      "File to write (default RUN/report.html, of several runs comparison.html "
-                      "here)")
+  command
+      ->add_option("-o,--output", options->output,
+                   "File to write (default RUN/report.html, of several runs comparison.html "
+                   "here)")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return RunReport(*options); }; });

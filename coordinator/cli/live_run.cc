@@ -24,8 +24,8 @@ absl::StatusOr<std::unique_ptr<LiveRun>> LiveRun::Find(const std::string& root,
       return absl::FailedPreconditionError(
           absl::StrCat(root, " is done, so ", otherwise, " any more"));
     }
-    return absl::FailedPreconditionError(absl::StrCat(
-        root, " is not running, so ", otherwise, "; go on with: whet resume ", root));
+    return absl::FailedPreconditionError(
+        absl::StrCat(root, " is not running, so ", otherwise, "; go on with: whet resume ", root));
   }
   ASSIGN_OR_RETURN(ControlAddress address, ControlAddress::Open(paths));
   return std::unique_ptr<LiveRun>(new LiveRun(root, std::move(address)));

@@ -110,8 +110,8 @@ void Check(const json& schema, const json& value, const std::string& at,
       right = std::any_of(each.begin(), each.end(), [](const auto& one) { return one.empty(); });
     } else {
       const std::vector<std::string> known = {
-          "$schema", "title", "description", "default", "items", "properties",
-          "additionalProperties"};
+          "$schema", "title",      "description",         "default",
+          "items",   "properties", "additionalProperties"};
       if (std::find(known.begin(), known.end(), word) == known.end()) {
         wrong->push_back(absl::StrCat(at, ": an unknown word of the schema: ", word));
       }
@@ -142,8 +142,8 @@ class SchemaTest : public testing::Test {
   // Returns the files below a folder of the tree with this ending.
   static std::vector<std::string> FilesIn(const std::string& folder, const std::string& ending) {
     std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(
-             absl::StrCat(SourceDir(), "/", folder))) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(absl::StrCat(SourceDir(), "/", folder))) {
       if (absl::EndsWith(entry.path().string(), ending)) files.push_back(entry.path().string());
     }
     return files;
@@ -199,8 +199,7 @@ TEST_F(SchemaTest, WhatTheReaderRefusesIsNotValid) {
               ElementsAre(".train.steps: not type [\"integer\",\"null\"]"));
   EXPECT_THAT(Wrong(campaign, "train: {lr: \"1\"}"),
               ElementsAre(".train.lr: not type [\"number\",\"null\"]"));
-  EXPECT_THAT(Wrong(campaign, "train: {lr: 0}"),
-              ElementsAre(".train.lr: not exclusiveMinimum 0"));
+  EXPECT_THAT(Wrong(campaign, "train: {lr: 0}"), ElementsAre(".train.lr: not exclusiveMinimum 0"));
   EXPECT_THAT(Wrong(campaign, "generate: {top_p: 1.5}"),
               ElementsAre(".generate.top_p: not maximum 1"));
   EXPECT_EQ(Wrong(campaign, "train: {loss: dappo}").size(), 1u);

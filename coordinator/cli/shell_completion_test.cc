@@ -26,9 +26,9 @@ class ShellCompletionTest : public testing::Test {
  protected:
   // Runs a shell command in the folder; returns its exit code, and what it prints in *out.
   int Run(const std::string& command, std::string* out) {
-    const int status = std::system(absl::StrCat("cd ", folder_.path(), " && { ", command,
-                                                "; } >out 2>error </dev/null")
-                                       .c_str());
+    const int status = std::system(
+        absl::StrCat("cd ", folder_.path(), " && { ", command, "; } >out 2>error </dev/null")
+            .c_str());
     *out = *ReadFile(folder_.path() + "/out");
     return WEXITSTATUS(status);
   }
@@ -57,9 +57,9 @@ TEST_F(ShellCompletionTest, BashCompletes) {
   EXPECT_THAT(Completed("whet run c.yaml --dry"), ElementsAre("--dry-run"));
   EXPECT_THAT(Completed("whet eval m --split "), ElementsAre("train", "valid", "test"));
   EXPECT_THAT(Completed("whet eval m --split=v"), ElementsAre("valid")) << "behind the =";
-  EXPECT_THAT(Completed("whet run c.yaml --set train.lo"),
-              ElementsAre("train.loss=", "train.lora.rank=", "train.lora.alpha=",
-                          "train.lora.targets="));
+  EXPECT_THAT(
+      Completed("whet run c.yaml --set train.lo"),
+      ElementsAre("train.loss=", "train.lora.rank=", "train.lora.alpha=", "train.lora.targets="));
   EXPECT_THAT(Completed("whet run c.yaml --set train.loss=d"), ElementsAre("dapo", "dr_grpo"));
   EXPECT_THAT(Completed("whet rescore r --set reward.wrong_"),
               ElementsAre("reward.wrong_base=", "reward.wrong_slope="));

@@ -155,10 +155,9 @@ absl::StatusOr<EntryRange> Journal::FindSteps(int64_t first, int64_t last) const
   }
   const int64_t phase = name.phase(), end = StepName(last).step();
   for (const char* table : {"updates", "checkpoints"}) {
-    ASSIGN_OR_RETURN(
-        const int64_t newest,
-        number(absl::StrCat("SELECT max(seq) FROM ", table, kOfSteps, " AND phase = ?3"),
-               {name.step(), end, phase}));
+    ASSIGN_OR_RETURN(const int64_t newest, number(absl::StrCat("SELECT max(seq) FROM ", table,
+                                                               kOfSteps, " AND phase = ?3"),
+                                                  {name.step(), end, phase}));
     range.last = std::max(range.last, newest);
   }
   ASSIGN_OR_RETURN(const int64_t before,

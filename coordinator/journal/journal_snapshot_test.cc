@@ -244,10 +244,8 @@ TEST_F(JournalSnapshotTest, StepsAreFoundWithWhatCameBetweenThem) {
   EXPECT_EQ(times, (std::vector<int64_t>{6, 7, 8}));
   EXPECT_EQ(kinds, JournalEntry(UpdateEntry{}).index() + JournalEntry(saved).index());
   Sql("DELETE FROM checkpoints");
-  EXPECT_TRUE(absl::IsDataLoss(
-      journal->ForEachIn({6, 8}, [](const JournalEntry&, std::optional<int64_t>) {
-        return absl::OkStatus();
-      })));
+  EXPECT_TRUE(absl::IsDataLoss(journal->ForEachIn(
+      {6, 8}, [](const JournalEntry&, std::optional<int64_t>) { return absl::OkStatus(); })));
 }
 
 }  // namespace

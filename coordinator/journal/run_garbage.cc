@@ -108,9 +108,8 @@ void AddCheckpoints(const CampaignPlan& plan, const DurableState& durable, RunGa
   }
   const v1::CheckpointConfig& config = plan.campaign.checkpoint();
   const std::string why =
-      config.keep_best()
-          ? absl::StrCat("neither among the newest ", config.keep(), " nor the best")
-          : absl::StrCat("not among the newest ", config.keep());
+      config.keep_best() ? absl::StrCat("neither among the newest ", config.keep(), " nor the best")
+                         : absl::StrCat("not among the newest ", config.keep());
   for (const std::string& path : there) AddItem(path, why, found);
 }
 

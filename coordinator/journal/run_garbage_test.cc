@@ -36,17 +36,17 @@ class RunGarbageTest : public testing::Test {
                                     "/prompts/matmul_f32.md]\ntrain: {steps: 4}\n",
                                     "checkpoint: {every: 1, keep: 2", more, "}\n"),
                        "test", "/", {});
-    const CampaignPlan plan = *BuildPlan(campaign, "mine-01234567",
-                                         CheckpointDir(campaign, run_, "mine-01234567"));
+    const CampaignPlan plan =
+        *BuildPlan(campaign, "mine-01234567", CheckpointDir(campaign, run_, "mine-01234567"));
     const auto run = CreateRun(plan, run_.root());
     ASSERT_TRUE(run.ok()) << run.status();
     for (int64_t step = 1; step <= steps; ++step) {
       UpdateEntry update{plan.NameOf(step)};
       update.row["reward"] = step == 1 ? 0.9 : 0.1;
       const std::string path = plan.CheckpointPath(step);
-      ASSERT_TRUE(run->journal
-                      ->Append({update, CheckpointEntry{plan.NameOf(step), path, Save(path), 1}}, 1)
-                      .ok());
+      ASSERT_TRUE(
+          run->journal->Append({update, CheckpointEntry{plan.NameOf(step), path, Save(path), 1}}, 1)
+              .ok());
     }
   }
   // Writes a checkpoint of a thousand bytes and its list; returns its checksum.
@@ -160,8 +160,8 @@ TEST_F(RunGarbageTest, WhatALinkLeadsToIsNotTouched) {
 TEST_F(RunGarbageTest, WhatAnotherRunNamesStays) {
   ASSERT_NO_FATAL_FAILURE(MakeRun(4));
   RunGarbage garbage = Find();
-  EXPECT_THAT(garbage.named, testing::IsSupersetOf({std::string("/none"),
-                                                    Path("checkpoints/step-2")}));
+  EXPECT_THAT(garbage.named,
+              testing::IsSupersetOf({std::string("/none"), Path("checkpoints/step-2")}));
   KeepNamed({"/none", Path("checkpoints/step-3"), Path("checkpoints")}, &garbage);
   EXPECT_EQ(garbage.items.size(), 1u) << "not these";
   fs::create_directory_symlink(run_.root(), folder_.path() + "/link");

@@ -117,9 +117,12 @@ bool Notifier::NoTimeIsLeft() {
 }
 
 void Notifier::Run(const Notification& notification) {
-  nlohmann::ordered_json json = {{"event", notification.event}, {"run", run_},
-                                 {"name", name_},               {"step", notification.step},
-                                 {"text", notification.text},   {"unix_time", UnixSeconds()}};
+  nlohmann::ordered_json json = {{"event", notification.event},
+                                 {"run", run_},
+                                 {"name", name_},
+                                 {"step", notification.step},
+                                 {"text", notification.text},
+                                 {"unix_time", UnixSeconds()}};
   json.update(notification.more);
   ChildOptions options;
   options.argv = {"/bin/sh", "-c", command_};

@@ -221,8 +221,8 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
                     paths.logs() + "/notify.log",
                     [console](const std::string& why) { console->Notice(why); });
   bool began = false;
-  const absl::Status status = RunToItsEnd(plan, paths, journal, signals, console, enough, steal,
-                                          &notifier, &began);
+  const absl::Status status =
+      RunToItsEnd(plan, paths, journal, signals, console, enough, steal, &notifier, &began);
   // A stop was somebody's wish, and is no news.
   if (absl::IsCancelled(status)) {
     notifier.End(Notifier::kStopDeadline);

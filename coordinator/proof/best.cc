@@ -32,7 +32,8 @@ std::string Readme(const v1::Problem& problem, const v1::Verdict& v) {
       problem.oracle().empty() ? "" : " (the truth is `oracle.cc`)",
       problem.checker().empty() ? "" : " (`checker.cc` judges)",
       " at every size,\ntimes both in random order and says whether the speedup is no less than "
-      "recorded, within a\ntolerance (`--tolerance=0.1`; exit code 0; 1: slower; 3: wrong outputs). "
+      "recorded, within a\ntolerance (`--tolerance=0.1`; exit code 0; 1: slower; 3: wrong "
+      "outputs). "
       "Expect another "
       "figure on another processor.\nIt runs the program unprotected, as any program you build "
       "yourself; a worker ran it in a sandbox.\n");

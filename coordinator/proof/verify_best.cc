@@ -46,11 +46,11 @@ bool ReadResult(const std::string& path, Verification* v) {
   v->speedup = json.value("speedup", 0.0);
   v->speedup_low = json.value("speedup_low", 0.0);
   v->speedup_high = json.value("speedup_high", 0.0);
-  v->reason =
-      v->right ? absl::StrFormat("%.3fx here (%.3f to %.3f), %s recorded, less %.0f %%", v->speedup,
-                                 v->speedup_low, v->speedup_high,
-                                 v->confirmed ? "no less than" : "less than", 100 * v->tolerance)
-               : "its outputs are wrong";
+  v->reason = v->right
+                  ? absl::StrFormat("%.3fx here (%.3f to %.3f), %s recorded, less %.0f %%",
+                                    v->speedup, v->speedup_low, v->speedup_high,
+                                    v->confirmed ? "no less than" : "less than", 100 * v->tolerance)
+                  : "its outputs are wrong";
   return true;
 }
 

@@ -7,9 +7,9 @@
 namespace whetstone {
 
 struct HealthFinding {
-  std::string kind;    // of kHealthKinds
-  std::string what;    // what was seen, with its number and the steps that it is of
-  std::string advice;  // what would change it in this campaign
+  std::string kind;          // of kHealthKinds
+  std::string what;          // what was seen, with its number and the steps that it is of
+  std::string advice;        // what would change it in this campaign
   std::string subject = {};  // the problem or the worker that it is of; empty: the run
 };
 

@@ -10,9 +10,9 @@ namespace whetstone {
 
 // The kinds of HealthFinding, those of learning first.
 inline constexpr const char* kHealthKinds[] = {
-    "collapsed",   "one_outcome",    "cut_off",      "equal_rewards", "no_variety",
-    "reward_flat", "reward_fell",    "entropy_gone", "policy_moved",  "noisy_timing",
-    "odd_worker",  "slower_verdicts", "disk_full",   "stalled",       "nothing_faster"};
+    "collapsed",   "one_outcome",     "cut_off",      "equal_rewards", "no_variety",
+    "reward_flat", "reward_fell",     "entropy_gone", "policy_moved",  "noisy_timing",
+    "odd_worker",  "slower_verdicts", "disk_full",    "stalled",       "nothing_faster"};
 
 // ---- of the newest steps (learning_health.h) ----------------------------------------------------
 

@@ -94,9 +94,8 @@ std::string HtmlTable(const std::string& about, const std::vector<std::string>& 
     for (size_t c = 0; c < rows[r].size(); ++c) {
       const std::string cell = EscapeHtml(rows[r][c]);
       if (c > 0) {
-        absl::StrAppend(&html,
-                        rows[r][c].size() > kCellBytesMax ? "<td class=\"long\">" : "<td>", cell,
-                        "</td>");
+        absl::StrAppend(&html, rows[r][c].size() > kCellBytesMax ? "<td class=\"long\">" : "<td>",
+                        cell, "</td>");
       } else if (r < links.size()) {
         absl::StrAppend(&html, "<th scope=\"row\"><a href=\"", EscapeHtml(links[r]), "\">", cell,
                         "</a></th>");

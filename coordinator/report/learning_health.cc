@@ -27,9 +27,7 @@ class MeanOfRows {
     }
     return sum;
   }
-  double Mean(const std::string& key) const {
-    return Sum(key) / static_cast<double>(rows_.size());
-  }
+  double Mean(const std::string& key) const { return Sum(key) / static_cast<double>(rows_.size()); }
   // "in the last 5 steps"
   std::string Where() const {
     return rows_.size() == 1 ? "in the last step"

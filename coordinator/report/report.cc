@@ -55,16 +55,16 @@ std::string Charts(const RunSummary& s) {
     outcomes.push_back(SeriesOf(s, outcome.name, outcome.look, outcome.key));
   }
   html += StackedChart("Outcomes of the completions", outcomes);
-  html += LineChart("Speedup of right programs over the reference",
-                    {SeriesOf(s, "mean", 0, "speedup/mean"),
-                     SeriesOf(s, "fastest", 1, "speedup/max")},
-                    Scale::kFromZero);
-  html += LineChart("Seconds of a step",
-                    {SeriesOf(s, "prepare", 7, "time/prepare"),
-                     SeriesOf(s, "generate", 0, "time/generate"),
-                     SeriesOf(s, "wait for verdicts", 1, "time/wait_verdicts"),
-                     SeriesOf(s, "update", 2, "time/update")},
-                    Scale::kFromZero);
+  html +=
+      LineChart("Speedup of right programs over the reference",
+                {SeriesOf(s, "mean", 0, "speedup/mean"), SeriesOf(s, "fastest", 1, "speedup/max")},
+                Scale::kFromZero);
+  html += LineChart(
+      "Seconds of a step",
+      {SeriesOf(s, "prepare", 7, "time/prepare"), SeriesOf(s, "generate", 0, "time/generate"),
+       SeriesOf(s, "wait for verdicts", 1, "time/wait_verdicts"),
+       SeriesOf(s, "update", 2, "time/update")},
+      Scale::kFromZero);
   html += LineChart("Programs that differ, completions that were cut off",
                     {SeriesOf(s, "distinct", 0, "completions/distinct"),
                      SeriesOf(s, "cut off", 1, "completions/clipped_ratio")},
@@ -91,8 +91,8 @@ std::string Health(const RunSummary& s) {
   if (s.health.empty()) return "";
   std::string html = "<div class=\"care\"><h3>Alarms</h3><ul>";
   for (const HealthFinding& finding : s.health) {
-    absl::StrAppend(&html, "<li><b>", EscapeHtml(finding.what), ".</b> Advice: ",
-                    EscapeHtml(finding.advice), ".</li>");
+    absl::StrAppend(&html, "<li><b>", EscapeHtml(finding.what),
+                    ".</b> Advice: ", EscapeHtml(finding.advice), ".</li>");
   }
   return html + "</ul></div>";
 }
@@ -101,14 +101,13 @@ std::string Health(const RunSummary& s) {
 std::string Beginning(const CampaignPlan& plan, const RunSummary& s,
                       const std::map<std::string, ProblemSamples>& samples,
                       const std::optional<Portability>& portability) {
-  std::string html =
-      absl::StrCat(PageHead(s.name, ReportStyle()), ChartPatterns(), "<p>",
-                   s.done()                  ? "Done"
-                   : !s.owner                ? "Stopped"
-                   : !s.owner->claim.empty() ? "Perhaps running"
-                   : s.paused_since          ? "Paused"
-                                             : "Running",
-                   ": ", s.steps_done, " of ", s.steps_total, " GRPO steps");
+  std::string html = absl::StrCat(PageHead(s.name, ReportStyle()), ChartPatterns(), "<p>",
+                                  s.done()                  ? "Done"
+                                  : !s.owner                ? "Stopped"
+                                  : !s.owner->claim.empty() ? "Perhaps running"
+                                  : s.paused_since          ? "Paused"
+                                                            : "Running",
+                                  ": ", s.steps_done, " of ", s.steps_total, " GRPO steps");
   if (s.warmup_total > 0) {
     absl::StrAppend(&html, " after ", s.warmup_done, " of ", s.warmup_total, " warm-up updates");
   }

@@ -167,12 +167,11 @@ std::string BestProgram(const RunSummary& s, const std::string& id) {
 std::string Curves(const RunSummary& s, const std::string& id, bool only) {
   std::string html = "<div class=\"charts\">";
   if (!only) {
-    absl::StrAppend(
-        &html,
-        LineChart(absl::StrCat("Reward of ", id), {{"reward", 0, s.Series(RewardKey(id))}},
-                  Scale::kData),
-        LineChart(absl::StrCat("Right programs of ", id), {{"right", 2, CorrectShares(s, id)}},
-                  Scale::kPercent));
+    absl::StrAppend(&html,
+                    LineChart(absl::StrCat("Reward of ", id),
+                              {{"reward", 0, s.Series(RewardKey(id))}}, Scale::kData),
+                    LineChart(absl::StrCat("Right programs of ", id),
+                              {{"right", 2, CorrectShares(s, id)}}, Scale::kPercent));
   }
   return absl::StrCat(
       html,
@@ -205,16 +204,16 @@ std::string ProblemTable(const CampaignPlan& plan, const RunSummary& s,
     const auto best = s.incumbents.find(id);
     const bool has_best = best != s.incumbents.end();
     links.push_back(absl::StrCat("#", PartId(rows.size())));
-    rows.push_back({id, absl::StrCat(rewards.size()),
-                    NumberText(rewards.empty() ? kNothing : rewards.front(), 3),
-                    NumberText(rewards.empty() ? kNothing : rewards.back(), 3),
-                    NumberText(correct, 0, "%"), NumberText(speedups[1], 2, "×"),
-                    RangeText(speedups[0], speedups[2]),
-                    NumberText(has_best ? best->second.verdict.speedup() : kNothing, 2, "×"),
-                    has_best ? RangeText(best->second.verdict.speedup_low(),
-                                         best->second.verdict.speedup_high())
-                             : "–",
-                    NumberText(ValueAt(s.expert_speedup, id), 2, "×")});
+    rows.push_back(
+        {id, absl::StrCat(rewards.size()),
+         NumberText(rewards.empty() ? kNothing : rewards.front(), 3),
+         NumberText(rewards.empty() ? kNothing : rewards.back(), 3), NumberText(correct, 0, "%"),
+         NumberText(speedups[1], 2, "×"), RangeText(speedups[0], speedups[2]),
+         NumberText(has_best ? best->second.verdict.speedup() : kNothing, 2, "×"),
+         has_best
+             ? RangeText(best->second.verdict.speedup_low(), best->second.verdict.speedup_high())
+             : "–",
+         NumberText(ValueAt(s.expert_speedup, id), 2, "×")});
   }
   return absl::StrCat(
       "<h2>Problems</h2>",
@@ -233,8 +232,7 @@ std::string ProblemPart(const CampaignPlan& plan, const RunSummary& s, size_t in
   const std::string& id = planned.problem.id();
   std::string asked;
   for (const v1::Message& message : planned.messages) {
-    absl::StrAppend(&asked, "<p>", EscapeHtml(message.role()), ":</p>",
-                    HtmlPre(message.content()));
+    absl::StrAppend(&asked, "<p>", EscapeHtml(message.role()), ":</p>", HtmlPre(message.content()));
   }
   std::vector<PagePart> parts = {
       {"the best program", BestProgram(s, id)},

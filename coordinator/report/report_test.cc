@@ -264,8 +264,8 @@ TEST(ReportTest, EveryProblemHasARowCurvesAndAPart) {
   EXPECT_THAT(html, HasSubstr("step 2\nright: –<"));
   EXPECT_THAT(html, HasSubstr("aria-label=\"Right programs of b, by step. right: first 0.0%"));
   run.plan.problems.pop_back();
-  EXPECT_THAT(run.Html(), AllOf(Not(HasSubstr("<h2>Problems</h2>")),
-                                Not(HasSubstr("Right programs of a"))))
+  EXPECT_THAT(run.Html(),
+              AllOf(Not(HasSubstr("<h2>Problems</h2>")), Not(HasSubstr("Right programs of a"))))
       << "one needs no table, and its curves are the run's";
 }
 
@@ -273,8 +273,7 @@ TEST(ReportTest, AlarmsAreSaid) {
   ReportedRun run(6);
   EXPECT_THAT(run.Html(), Not(HasSubstr("<h3>Alarms</h3>")));
   run.summary.health = {{"cut_off", "100 % were <cut> off", "raise it"}};
-  EXPECT_THAT(run.Html(),
-              HasSubstr("<b>100 % were &lt;cut&gt; off.</b> Advice: raise it."));
+  EXPECT_THAT(run.Html(), HasSubstr("<b>100 % were &lt;cut&gt; off.</b> Advice: raise it."));
 }
 
 TEST(ReportTest, WhatWasChangedInItsCourseIsSaid) {

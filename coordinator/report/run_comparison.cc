@@ -249,15 +249,16 @@ std::string BestPart(const std::vector<ComparedRun>& runs, const std::vector<std
         continue;
       }
       const v1::Verdict& v = found->second.verdict;
-      rows.back().push_back(absl::StrFormat("%.2f× (%.2f to %.2f)", v.speedup(), v.speedup_low(),
-                                            v.speedup_high()));
+      rows.back().push_back(
+          absl::StrFormat("%.2f× (%.2f to %.2f)", v.speedup(), v.speedup_low(), v.speedup_high()));
     }
   }
   std::vector<std::string> header = {"problem"};
   header.insert(header.end(), labels.begin(), labels.end());
-  return absl::StrCat("<h2>Best programs</h2><p>Times as fast as the reference, with 95 % "
-                      "intervals.</p>",
-                      HtmlTable("Best programs", header, rows));
+  return absl::StrCat(
+      "<h2>Best programs</h2><p>Times as fast as the reference, with 95 % "
+      "intervals.</p>",
+      HtmlTable("Best programs", header, rows));
 }
 
 }  // namespace
@@ -267,16 +268,16 @@ std::string ComparisonHtml(const std::vector<ComparedRun>& runs) {
   const std::vector<RunGroup> groups = GroupsOf(runs, labels);
   const std::vector<std::string> ids = ProblemsOf(runs);
   const std::string title = absl::StrCat("Comparison of ", absl::StrJoin(labels, ", "));
-  const std::string html = absl::StrCat(
-      PageHead(title, ReportStyle()), RunsPart(runs, labels), SettingsPart(runs, labels),
-      CurvesPart(runs, groups), BestPart(runs, labels, ids), "<div class=\"charts\">");
+  const std::string html = absl::StrCat(PageHead(title, ReportStyle()), RunsPart(runs, labels),
+                                        SettingsPart(runs, labels), CurvesPart(runs, groups),
+                                        BestPart(runs, labels, ids), "<div class=\"charts\">");
   std::vector<PagePart> curves;
   for (const std::string& id : ids) {
     curves.push_back({absl::StrCat("curves of ", id),
                       GroupChart(groups, absl::StrCat("Reward of ", id), Scale::kData,
                                  ByKey(absl::StrCat("problem/", id, "/reward"))) +
-                          GroupChart(groups, absl::StrCat("Best program of ", id),
-                                     Scale::kFromZero, ByKey(absl::StrCat("speedup/best/", id)))});
+                          GroupChart(groups, absl::StrCat("Best program of ", id), Scale::kFromZero,
+                                     ByKey(absl::StrCat("speedup/best/", id)))});
   }
   const std::string end = "</div></body></html>\n";
   const size_t used = html.size() + end.size();

@@ -38,8 +38,8 @@ ComparedRun RunOf(const std::string& name, const std::vector<double>& rewards,
 }
 
 TEST(RunComparisonTest, SettingsThatDifferAreListed) {
-  const std::string html = ComparisonHtml({RunOf("one", {0.5}, {"train.lr=1.0e-5"}),
-                                           RunOf("two", {0.75}, {"train.lr=2.0e-5"})});
+  const std::string html = ComparisonHtml(
+      {RunOf("one", {0.5}, {"train.lr=1.0e-5"}), RunOf("two", {0.75}, {"train.lr=2.0e-5"})});
   ExpectHarmless(html);
   EXPECT_THAT(html, AllOf(HasSubstr("<h1>Comparison of one, two</h1>"),
                           HasSubstr("<th scope=\"col\">one</th><th scope=\"col\">two</th>"),

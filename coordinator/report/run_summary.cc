@@ -57,11 +57,10 @@ absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journa
 absl::Status AddOtherHealth(const RunPaths& paths, const Journal& journal, RunSummary* summary) {
   const bool goes_on = summary->owner && summary->owner->claim.empty();
   ASSIGN_OR_RETURN(const std::vector<HealthFinding> found,
-                   summary->done()
-                       ? MeasuringHealth(journal)
-                       : OtherHealth(paths, journal, summary->checkpoints,
-                                     goes_on ? std::optional(LongestStep(summary->rows))
-                                             : std::nullopt));
+                   summary->done() ? MeasuringHealth(journal)
+                                   : OtherHealth(paths, journal, summary->checkpoints,
+                                                 goes_on ? std::optional(LongestStep(summary->rows))
+                                                         : std::nullopt));
   summary->health.insert(summary->health.end(), found.begin(), found.end());
   return absl::OkStatus();
 }

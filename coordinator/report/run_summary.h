@@ -39,7 +39,7 @@ struct RunSummary {
   // sampled first.
   std::string reward_note;
   std::string origin;  // "a copy of ID" or "a fork of ID at step 20"; empty: it began here
-  std::optional<RunOwner> owner;  // the process that runs it now, or may do so
+  std::optional<RunOwner> owner;           // the process that runs it now, or may do so
   std::optional<absl::Time> paused_since;  // by that process
   std::vector<std::map<std::string, double>> warmup_rows;
   std::vector<std::map<std::string, double>> rows;  // GRPO, in order

@@ -318,10 +318,9 @@ std::string StackedChart(const std::string& title, const std::vector<Series>& se
       const double share = f.columns.Mean(s.values, i);
       if (!(share > 0)) continue;
       const double top = std::min(1.0, below + share);
-      absl::StrAppendFormat(&plot,
-                            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" %s/>",
-                            f.X(i) - width / 2, f.Y(top), width, f.Y(below) - f.Y(top),
-                            HatchAttributes(s.look));
+      absl::StrAppendFormat(
+          &plot, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" %s/>",
+          f.X(i) - width / 2, f.Y(top), width, f.Y(below) - f.Y(top), HatchAttributes(s.look));
       below = top;
     }
   }

@@ -143,9 +143,9 @@ TEST(SvgChartTest, LegendsAreInTheLooksOfTheirLines) {
 }
 
 TEST(SvgChartTest, EachNameOfALegendStandsAlone) {
-  const std::string chart = StackedChart("outcomes", {{"memory limit", 4, {0.5, 0}},
-                                                      {"compile error", 5, {0.5, 1}},
-                                                      {"never", 6, {0, 0}}});
+  const std::string chart = StackedChart(
+      "outcomes",
+      {{"memory limit", 4, {0.5, 0}}, {"compile error", 5, {0.5, 1}}, {"never", 6, {0, 0}}});
   std::vector<std::string> names;
   static const std::regex kItem("<li>.*?</svg> ([^<]*)</li>");
   for (std::sregex_iterator it(chart.begin(), chart.end(), kItem), end; it != end; ++it) {
@@ -199,14 +199,13 @@ TEST(SvgChartTest, LongSeriesAreMeansOfNeighboursAndSaySo) {
 // Wherever the pointer is in the plot, it is in one column, which tells all values there; a table
 // has the same, and so have words.
 TEST(SvgChartTest, ValuesAreToldInThreeWays) {
-  const std::string chart = LineChart(
-      "rewards & \"more\"",
-      {{"mean <1>", 0, {1, 2, 4}, {0.5, 0.5, 0.25}}, {"best", 1, {5, std::nan(""), 6}}},
-      Scale::kData);
-  EXPECT_THAT(HoverTexts(chart),
-              ElementsAre("step 1\nmean &lt;1&gt;: 1 ± 0.5\nbest: 5",
-                          "step 2\nmean &lt;1&gt;: 2 ± 0.5\nbest: –",
-                          "step 3\nmean &lt;1&gt;: 4 ± 0.25\nbest: 6"));
+  const std::string chart =
+      LineChart("rewards & \"more\"",
+                {{"mean <1>", 0, {1, 2, 4}, {0.5, 0.5, 0.25}}, {"best", 1, {5, std::nan(""), 6}}},
+                Scale::kData);
+  EXPECT_THAT(HoverTexts(chart), ElementsAre("step 1\nmean &lt;1&gt;: 1 ± 0.5\nbest: 5",
+                                             "step 2\nmean &lt;1&gt;: 2 ± 0.5\nbest: –",
+                                             "step 3\nmean &lt;1&gt;: 4 ± 0.25\nbest: 6"));
   double right = 0;
   for (const SvgElement& e : PlotElements(chart, "rect")) {
     if (e.text.empty()) continue;

@@ -87,9 +87,8 @@ std::vector<HealthFinding> TrendWatch::Findings() const {
 
 void TrendWatch::AddReward(std::vector<HealthFinding>* findings) const {
   const Window now = Newest(&Step::reward);
-  if (best_ &&
-      best_->mean - now.mean >=
-          std::max(kRewardFall, kFallErrors * std::hypot(best_->error, now.error))) {
+  if (best_ && best_->mean - now.mean >=
+                   std::max(kRewardFall, kFallErrors * std::hypot(best_->error, now.error))) {
     findings->push_back(
         {"reward_fell",
          absl::StrFormat("the mean reward of the last %d steps is %.3f, and once was %.3f", short_,
@@ -135,20 +134,19 @@ void TrendWatch::AddPolicy(std::vector<HealthFinding>* findings) const {
     far.push_back(absl::StrFormat("its KL divergence from the reference is %.2f nats a token", kl));
   }
   if (const double d = Newest(&Step::logp_difference).mean; d > kLogpDifferenceMax) {
-    far.push_back(absl::StrFormat(
-        "log-probabilities differ by %.2f from those that were sampled with", d));
+    far.push_back(
+        absl::StrFormat("log-probabilities differ by %.2f from those that were sampled with", d));
   }
   if (far.empty()) return;
   findings->push_back(
       {"policy_moved",
        absl::StrCat("the policy has moved far, by the last ", short_,
                     " steps: ", absl::StrJoin(far, ", ")),
-       absl::StrCat("a lower train.lr",
-                    train.max_staleness() > 0 ? ", a smaller train.max_staleness" : "",
-                    train.minibatches() > 1 ? ", fewer train.minibatches" : "",
-                    train.kl_beta() == 0 ? ", or train.kl_beta above 0"
-                                         : ", or a larger train.kl_beta",
-                    "; docs/losses.md explains the figures")});
+       absl::StrCat(
+           "a lower train.lr", train.max_staleness() > 0 ? ", a smaller train.max_staleness" : "",
+           train.minibatches() > 1 ? ", fewer train.minibatches" : "",
+           train.kl_beta() == 0 ? ", or train.kl_beta above 0" : ", or a larger train.kl_beta",
+           "; docs/losses.md explains the figures")});
 }
 
 }  // namespace whetstone

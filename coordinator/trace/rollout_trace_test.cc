@@ -111,8 +111,8 @@ class RolloutTraceTest : public testing::Test {
     At(16, {Prompt(2, 0)});
   }
   ReadTrace Trace(int64_t first, int64_t last) {
-    const auto counts = TraceSteps(plan_, *journal_, {first, last}, path_,
-                                   [](const TraceCounts&) {});
+    const auto counts =
+        TraceSteps(plan_, *journal_, {first, last}, path_, [](const TraceCounts&) {});
     EXPECT_TRUE(counts.ok()) << counts.status();
     if (!counts.ok()) return {};
     counts_ = *counts;
@@ -251,8 +251,7 @@ TEST_F(RolloutTraceTest, VerdictsOfEarlierVersionsAreDrawnAsIfTheyHadNotWaited) 
     At(5 + sample, {old});
   }
   const ReadTrace trace = Trace(1, 1);
-  EXPECT_EQ(Text(trace.Of("worker cpu01/measured 1")),
-            "compile 2.25-2.75, check 2.75-3, time 3-5");
+  EXPECT_EQ(Text(trace.Of("worker cpu01/measured 1")), "compile 2.25-2.75, check 2.75-3, time 3-5");
   EXPECT_EQ(Text(trace.Of("worker cpu01/measured 2")), "compile 3.25-3.75, check 3.75-4, time 4-6");
   EXPECT_EQ(trace.Of("worker cpu01/measured 1")[0].args["estimated"], true);
 }

@@ -60,16 +60,15 @@ void TraceFile::AddSpan(const Track& track, const std::string& name, const Trace
 }
 
 void TraceFile::AddFlow(const Track& track, int64_t begin_us, int64_t id, Flow part) {
-  nlohmann::ordered_json event = {
-      {"ph", part == Flow::kBegin  ? "s"
-             : part == Flow::kStep ? "t"
-                                   : "f"},
-      {"id", id},
-      {"pid", track.process},
-      {"tid", track.id},
-      {"ts", begin_us},
-      {"name", "rollout"},
-      {"cat", "rollout"}};
+  nlohmann::ordered_json event = {{"ph", part == Flow::kBegin  ? "s"
+                                         : part == Flow::kStep ? "t"
+                                                               : "f"},
+                                  {"id", id},
+                                  {"pid", track.process},
+                                  {"tid", track.id},
+                                  {"ts", begin_us},
+                                  {"name", "rollout"},
+                                  {"cat", "rollout"}};
   // Without, it would end at the next span of the track.
   if (part == Flow::kEnd) event["bp"] = "e";
   AddEvent(event);

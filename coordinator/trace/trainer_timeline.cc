@@ -48,8 +48,7 @@ void TrainerTimeline::Prompt(int64_t step, int64_t at_us) {
 }
 
 TraceTracks::Placed TrainerTimeline::Completion(int64_t step, std::optional<int64_t> prompt_us,
-                                                int64_t at_us,
-                                                const nlohmann::ordered_json& args) {
+                                                int64_t at_us, const nlohmann::ordered_json& args) {
   const int64_t begin_us =
       std::max(prompt_us.value_or(free_us_ > 0 ? free_us_ : at_us), resumed_us_);
   if (round_ && round_->step != step) EndRound();

@@ -142,8 +142,7 @@ class UnfinishedLine {
     }
   }
 
-  void OfferValues(const CLI::Option& option, const std::string& before,
-                   const std::string& typed) {
+  void OfferValues(const CLI::Option& option, const std::string& before, const std::string& typed) {
     const std::string name = ValueName(option);
     absl::string_view section = name;
     if (absl::ConsumeSuffix(&section, "KEY=VALUE")) {

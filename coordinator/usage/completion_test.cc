@@ -74,8 +74,8 @@ TEST_F(CompletionTest, CommandsByTheirBeginning) {
 }
 
 TEST_F(CompletionTest, OptionsOfTheCommand) {
-  EXPECT_THAT(Words({"run", "--"}), ElementsAre("--help", "--set", "--run-dir", "--split",
-                                                "--lines", "--dry-run"));
+  EXPECT_THAT(Words({"run", "--"}),
+              ElementsAre("--help", "--set", "--run-dir", "--split", "--lines", "--dry-run"));
   EXPECT_THAT(Words({"run", "--dr"}), ElementsAre("--dry-run"));
   EXPECT_EQ(Answer({"run", "--dr"}).words.at(0).about, "Start nothing");
   EXPECT_THAT(Words({"run", "c.yaml", "--s"}), ElementsAre("--set", "--split"));
@@ -102,9 +102,9 @@ TEST_F(CompletionTest, KeysOfACampaign) {
               ElementsAre("train.kl_beta=", "train.kl_estimator=", "train.kl_reference="));
   EXPECT_EQ(Answer({"run", "--set", "train.group"}).words.at(0).about,
             "Rollouts per problem and step (G)");
-  EXPECT_THAT(Words({"run", "--set", "train.kl_estimator=k"}),
-              ElementsAre("train.kl_estimator=k1", "train.kl_estimator=k2",
-                          "train.kl_estimator=k3"));
+  EXPECT_THAT(
+      Words({"run", "--set", "train.kl_estimator=k"}),
+      ElementsAre("train.kl_estimator=k1", "train.kl_estimator=k2", "train.kl_estimator=k3"));
   EXPECT_THAT(Words({"run", "--set", "profile="}), ElementsAre("profile=true", "profile=false"));
   EXPECT_EQ(Answer({"run", "--set", "model="}).paths, Paths::kFiles);
   EXPECT_THAT(Words({"run", "--set=train.group"}), ElementsAre("--set=train.group_size="));

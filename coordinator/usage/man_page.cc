@@ -70,9 +70,8 @@ std::string OptionTerm(const CLI::Option& option) {
 std::string Synopsis(const CLI::App& app) {
   std::string text = Bold(CommandName(app));
   for (const CLI::Option* positional : PositionalsOf(app)) {
-    const std::string word =
-        absl::StrCat(Italic(ValueName(*positional)),
-                     positional->get_items_expected_max() > 1 ? "\\ ..." : "");
+    const std::string word = absl::StrCat(Italic(ValueName(*positional)),
+                                          positional->get_items_expected_max() > 1 ? "\\ ..." : "");
     absl::StrAppend(&text, " ", positional->get_required() ? word : "[" + word + "]");
   }
   if (!CommandsOf(app).empty()) {
@@ -88,11 +87,10 @@ std::string ManPage(const CLI::App& app, absl::string_view version) {
   const std::string name = absl::StrReplaceAll(CommandName(app), {{" ", "-"}});
   const std::vector<std::string> about =
       absl::StrSplit(app.get_description(), absl::MaxSplits("\n\n", 1));
-  std::string page =
-      absl::StrCat(".TH \"", RoffLine(absl::AsciiStrToUpper(name)), "\" \"1\" \"\" \"",
-                   RoffLine(absl::StrCat("whet ", version)), "\" \"Whetstone\"\n.SH NAME\n",
-                   RoffLine(name), " \\- ", RoffLine(absl::StripSuffix(about[0], ".")),
-                   "\n.SH SYNOPSIS\n", Synopsis(app), "\n");
+  std::string page = absl::StrCat(
+      ".TH \"", RoffLine(absl::AsciiStrToUpper(name)), "\" \"1\" \"\" \"",
+      RoffLine(absl::StrCat("whet ", version)), "\" \"Whetstone\"\n.SH NAME\n", RoffLine(name),
+      " \\- ", RoffLine(absl::StripSuffix(about[0], ".")), "\n.SH SYNOPSIS\n", Synopsis(app), "\n");
   if (about.size() > 1) {
     page += ".SH DESCRIPTION\n";
     AppendText(about[1], &page);

@@ -21,8 +21,8 @@ using google::protobuf::Reflection;
 
 // Says what a number must be, "at least 0 and below 1"; empty where the value is that.
 std::string BrokenBounds(const NumberBounds& bounds, double value) {
-  const bool low = (bounds.at_least && value < *bounds.at_least) ||
-                   (bounds.above && value <= *bounds.above);
+  const bool low =
+      (bounds.at_least && value < *bounds.at_least) || (bounds.above && value <= *bounds.above);
   const bool high =
       (bounds.at_most && value > *bounds.at_most) || (bounds.below && value >= *bounds.below);
   if (!low && !high) return "";
@@ -91,13 +91,13 @@ class LimitChecker {
     const bool list = index >= 0;
     switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_STRING:
-        return Text(field, key,
-                    list ? r->GetRepeatedString(message, field, index)
-                         : r->GetString(message, field));
+        return Text(
+            field, key,
+            list ? r->GetRepeatedString(message, field, index) : r->GetString(message, field));
       case FieldDescriptor::CPPTYPE_DOUBLE:
-        return Number(field, key,
-                      list ? r->GetRepeatedDouble(message, field, index)
-                           : r->GetDouble(message, field));
+        return Number(
+            field, key,
+            list ? r->GetRepeatedDouble(message, field, index) : r->GetDouble(message, field));
       case FieldDescriptor::CPPTYPE_INT32:
         return Number(
             field, key,

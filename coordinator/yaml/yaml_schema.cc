@@ -92,9 +92,8 @@ class SchemaWriter {
       }
       properties[field->name()] = std::move(property);
     }
-    return {{"type", "object"},
-            {"additionalProperties", false},
-            {"properties", std::move(properties)}};
+    return {
+        {"type", "object"}, {"additionalProperties", false}, {"properties", std::move(properties)}};
   }
 
  private:

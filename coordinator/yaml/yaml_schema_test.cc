@@ -64,8 +64,8 @@ TEST(YamlSchemaTest, KeysOfTheAuthorsOwnAndPlainValues) {
 }
 
 TEST(YamlSchemaTest, DefaultsAreThoseThatWereGiven) {
-  const ordered_json schema = FrontMatterSchema(
-      "compile: {std: c++20, flags: [-O3], threads: 1}\nlimits: {run_s: 5}", {});
+  const ordered_json schema =
+      FrontMatterSchema("compile: {std: c++20, flags: [-O3], threads: 1}\nlimits: {run_s: 5}", {});
   const ordered_json& compile = schema["properties"]["compile"]["properties"];
   EXPECT_EQ(compile["std"]["default"], "c++20");
   EXPECT_EQ(compile["flags"]["default"], ordered_json::array({"-O3"}));

@@ -200,8 +200,7 @@ TEST_F(CampaignTest, ItsCommandIsToldWhatBecomesOfIt) {
   EXPECT_THAT(*ReadFile(told + ".json"),
               AllOf(HasSubstr(R"({"event":"best","run":")"), HasSubstr(R"("problem":"multiply")"),
                     HasSubstr(R"("text":"done, steps 2/2, reward )")));
-  EXPECT_THAT(run.out + run.err,
-              HasSubstr("notify.command, told of 'best', failed (exit code 1)"))
+  EXPECT_THAT(run.out + run.err, HasSubstr("notify.command, told of 'best', failed (exit code 1)"))
       << "which is a warning";
   ASSERT_EQ(Whet({"resume", RunDirectory()}).exit_code, 0);
   EXPECT_EQ(*ReadFile(told), text) << "nothing is left to become of it";

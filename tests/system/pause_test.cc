@@ -23,10 +23,10 @@ class PauseTest : public WhetTest {
  protected:
   // The run has more steps than anybody waits for.
   void StartRun() {
-    run_ = StartWhet({"run", WriteCampaign(2000, "reward: {overlong_buffer: 24}\n"), "--run-dir",
-                      RunDirectory(), "--set", "deterministic=true", "--set",
-                      "train.token_budget=300", "--set", "generate.stop=[e, t]", "--set",
-                      "checkpoint.every=100"});
+    run_ =
+        StartWhet({"run", WriteCampaign(2000, "reward: {overlong_buffer: 24}\n"), "--run-dir",
+                   RunDirectory(), "--set", "deterministic=true", "--set", "train.token_budget=300",
+                   "--set", "generate.stop=[e, t]", "--set", "checkpoint.every=100"});
     AwaitSteps(1);
   }
   void Resume() {
