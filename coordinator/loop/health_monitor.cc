@@ -1,7 +1,10 @@
 #include "coordinator/loop/health_monitor.h"
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "common/status_macros.h"
+#include "coordinator/journal/pause_file.h"
 #include "coordinator/report/health_limits.h"
 #include "coordinator/report/machine_health.h"
 
@@ -30,8 +33,12 @@ void HealthMonitor::Look(Seconds now) {
   if (looked_at_ < 0) looked_at_ = now;
   if (now - looked_at_ < kHealthLookSeconds) return;
   looked_at_ = now;
-  const absl::StatusOr<std::vector<HealthFinding>> found =
-      OtherHealth(paths_, *journal_, checkpoints_, LongestStep(learning_.newest()));
+  if (ReadPauseFile(paths_.paused())) paused_at_ = now;
+  // A paused run journals nothing, and has done so for a while once it goes on.
+  const double step_s = LongestStep(learning_.newest());
+  const bool silent_before = paused_at_ >= 0 && !StallHealth(now - paused_at_, step_s);
+  const absl::StatusOr<std::vector<HealthFinding>> found = OtherHealth(
+      paths_, *journal_, checkpoints_, silent_before ? std::nullopt : std::optional(step_s));
   if (found.ok()) TellNew(&other_news_, *found);
 }
 

@@ -60,6 +60,7 @@ class HealthMonitor {
   HealthNews other_news_;
   std::vector<CheckpointEntry> checkpoints_;  // the newest; empty: none is known
   Seconds looked_at_ = -1;                    // negative: not yet
+  Seconds paused_at_ = -1;                    // when it was last seen paused; negative: never
 };
 
 }  // namespace whetstone

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "coordinator/durable/campaign_plan_testing.h"
+#include "coordinator/journal/pause_file.h"
 #include "coordinator/report/health_limits.h"
 
 namespace whetstone {
@@ -73,6 +74,22 @@ TEST_F(HealthMonitorTest, ARunThatJournalsNothingHasStalled) {
   ASSERT_TRUE(journal_->Append({StartEntry{}}, UnixMicros()).ok());
   for (int look = 3; look < 20; ++look) monitor->Look(look * kHealthLookSeconds);
   EXPECT_THAT(told_, ElementsAre("stalled"));
+}
+
+TEST_F(HealthMonitorTest, APausedRunHasNotStalledNorOneThatJustGoesOn) {
+  const auto monitor = Monitor();
+  ASSERT_TRUE(monitor->Begin().ok());
+  const int64_t long_ago = UnixMicros() - static_cast<int64_t>(1e6 * (kStallSecondsMin + 60));
+  ASSERT_TRUE(journal_->Append({StartEntry{}}, long_ago).ok());
+  const std::string paused = RunPaths(folder_.path()).paused();
+  ASSERT_TRUE(WritePauseFile(paused, absl::FromUnixMicros(long_ago)).ok());
+  monitor->Look(0);
+  monitor->Look(kHealthLookSeconds);
+  ASSERT_TRUE(RemovePauseFile(paused).ok());
+  monitor->Look(2 * kHealthLookSeconds);
+  EXPECT_THAT(told_, IsEmpty());
+  monitor->Look(kHealthLookSeconds + kStallSecondsMin);
+  EXPECT_THAT(told_, ElementsAre("stalled")) << "nothing has come since it went on";
 }
 
 TEST_F(HealthMonitorTest, ALargeCheckpointFillsTheDisk) {

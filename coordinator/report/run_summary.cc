@@ -55,7 +55,7 @@ absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journa
 
 // Adds what does not follow from the steps' rows.
 absl::Status AddOtherHealth(const RunPaths& paths, const Journal& journal, RunSummary* summary) {
-  const bool goes_on = summary->owner && summary->owner->claim.empty();
+  const bool goes_on = summary->owner && summary->owner->claim.empty() && !summary->paused_since;
   ASSIGN_OR_RETURN(const std::vector<HealthFinding> found,
                    summary->done() ? MeasuringHealth(journal)
                                    : OtherHealth(paths, journal, summary->checkpoints,
