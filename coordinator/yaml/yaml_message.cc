@@ -317,7 +317,13 @@ absl::Status YamlMessage::Set(const std::string& assignment) {
     node.reset(map);
   }
   const auto record = [&](const std::string& key, const YAML::Mark& mark) {
-    given_[key] = {sources_.size(), mark.line, mark.column};
+    const Position at = {sources_.size(), mark.line, mark.column};
+    // A section around the key stays where the file has it.
+    if (key.size() < equals) {
+      given_.emplace(key, at);
+    } else {
+      given_[key] = at;
+    }
   };
   const absl::Status status = Walker(dialect_, source, record).Map(node, "", message_);
   sources_.push_back(source);
