@@ -107,7 +107,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   EXPECT_GT(losses, static_cast<int>(count));
   EXPECT_GT(away, static_cast<int>(count));
   EXPECT_GT(silent, static_cast<int>(count));
-  EXPECT_GT(gave_up, static_cast<int>(count) / 4);
+  EXPECT_GT(gave_up, static_cast<int>(count) / 6);
   EXPECT_GT(hedges, static_cast<int>(count) / 10);
   EXPECT_GT(refilled, static_cast<int>(count));
   EXPECT_GT(evaluated, static_cast<int>(count));
