@@ -43,8 +43,9 @@ absl::StatusOr<int> Find(const std::vector<v1::WorkerStatus>& workers, const std
 
 template <typename T>
 grpc::Status Answer(absl::StatusOr<T> from, T* to) {
-  if (from.ok()) *to = *std::move(from);
-  return ToGrpcStatus(from.status());
+  if (!from.ok()) return ToGrpcStatus(from.status());
+  *to = *std::move(from);
+  return grpc::Status::OK;
 }
 
 }  // namespace
